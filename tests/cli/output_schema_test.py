@@ -33,7 +33,7 @@ COMMANDS = {
     "import": [["tests/data/logs/vllm.log"]],
     "fit": [["tests/data/trace_long.jsonl"]],
     "list": [["verifier"]],
-    "describe": [["token"]],
+    "describe": [["token"], ["tests/data/models/tiny-llama3"], ["tests/data/models/tiny-llama3.gguf"]],
 }
 # OUT is a new folder each time, TABLE is this table of measured kernels.
 KERNELS = "gpu,engine,version,dtype,kernel,n,k,m,us,set_over_l2\n" + "".join(
@@ -41,8 +41,8 @@ KERNELS = "gpu,engine,version,dtype,kernel,n,k,m,us,set_over_l2\n" + "".join(
 # Commands without tables, or whose input is too large for a test of the format: models, tasks, results of other commands.
 WITHOUT = {"calibrate", "validate", "init", "cluster", "plot", "merge", "schema", "completion", "man", "reference"}
 
-# A value that a program would have to parse: a number with a sign, a percentage, or an interval.
-FIGURE = re.compile(r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*(%|x|(±|\+-)\s*\d.*|[+-]\d+(\.\d+)?\s*%)?$")
+# A value that a program would have to parse: a number with a sign, a percentage, a unit of thousands, or an interval.
+FIGURE = re.compile(r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*(%|x|[kMGTB]|(±|\+-)\s*\d.*|[+-]\d+(\.\d+)?\s*%)?$")
 
 
 def check_table(name, columns, rows, headless):
@@ -82,6 +82,14 @@ def check_csv(name, text, tables):
                     expect(f"{name}: {cell!r} of CSV, {value!r} of JSON", cell == (value or ""))
 
 
+def check_markdown(name, text, tables):
+    """Each table of the JSON is one of Markdown, whose rows have as many cells as its head. It is for people: two columns may have one head."""
+    found = [block for block in (block.split("\n") for block in re.split(r"\n(?!\|)", text)) if len(block) > 1]
+    widths = [[len(re.split(r"(?<!\\)\|", line)) for line in block if line.startswith("|")] for block in found]
+    expect(f"{name}: {len(found)} tables of Markdown, {len(tables)} of JSON", len(found) == len(tables))
+    expect(f"{name}: cells of rows and heads {widths}", all(len(set(own)) == 1 for own in widths))
+
+
 _, text, _ = run("help")
 known = set(re.findall(r"^  (\w+)  +\w", text, re.M))
 expect(f"commands that no test knows: {known - set(COMMANDS) - WITHOUT - {'help'}}", not known - set(COMMANDS) - WITHOUT - {"help"})
@@ -105,6 +113,8 @@ for command, calls in COMMANDS.items():
         expect(f"{name}: no table", tables or command in ("describe",))
         status, text, err = formed("csv")
         check_csv(name, text, tables)
+        status, text, err = formed("markdown")
+        check_markdown(name, text, tables)
 
 # Values and their errors can be distinguished, and each error belongs to the value before it.
 _, text, _ = run("run", "configs/quickstart.yaml", "--set", "rounds=2e4", "--format", "json")

@@ -101,16 +101,16 @@ was = "\N{LOWER ONE EIGHTH BLOCK}was".encode()
 assert data.count(was) == 1
 open(sys.argv[1], "wb").write(data.replace(was, was[:-1] + b"z"))
 P
-refuses 'pieces/tokenizer.model: its pieces are not the target.s' calibrate --target $small --draft "$folder/pieces" \
+refuses 'pieces/tokenizer.model: its tokens differ from the target.s' calibrate --target $small --draft "$folder/pieces" \
   --prompts "$folder/fitted.jsonl" --held-out "$folder/held_out.jsonl" --out "$folder/other"
 refuses 'is neither a directory nor a known shape' calibrate --target lama-160m --draft llama-68m --out "$folder/unknown"
 refuses 'held_out.jsonl: prompt 1 is also in --prompts, allowed: prompts that are not' calibrate --target $small --draft $small \
   --prompts "$folder/held_out.jsonl" --held-out "$folder/held_out.jsonl" --out "$folder/same"
 refuses 'held_out.jsonl: 2 prompts, allowed for a batch of 3' "$SPECSIM_TWIN" calibrate --device cuda --batches 1,3 --target $small \
   --draft $small --prompts tests/data/prompts/calibration.jsonl --held-out "$folder/held_out.jsonl" --out "$folder/few"
-refuses '--contexts: given with models. directories, allowed: with shapes' calibrate --target $small --draft $small --contexts 4 \
+refuses '--contexts: given together with models. directories, allowed: with shapes' calibrate --target $small --draft $small --contexts 4 \
   --prompts "$folder/fitted.jsonl" --held-out "$folder/held_out.jsonl" --out "$folder/contexts"
-refuses '--enlarge-draft: given with a shape' calibrate --target llama-160m --draft llama-68m --enlarge-draft 128x256x3 --out "$folder/shape"
+refuses '--enlarge-draft: given together with a shape' calibrate --target llama-160m --draft llama-68m --enlarge-draft 128x256x3 --out "$folder/shape"
 for made in vocab other unknown same few contexts shape; do
   [[ ! -e $folder/$made ]] || fail "a refused run left $made"
 done
@@ -118,7 +118,7 @@ echo '{"tokens": [1]}' | cat "$folder/held_out.jsonl" - >"$folder/short.jsonl"
 refuses 'short.jsonl: prompt 3 is one token, allowed on a GPU: at least two' calibrate --target $small --draft $small \
   --prompts "$folder/fitted.jsonl" --held-out "$folder/short.jsonl" --out "$folder/short"
 [[ ! -e $folder/short ]] || fail "something was done before the prompts were read"
-refuses 'allowed: with models. directories as they are' calibrate --peers --target $small --draft $small --enlarge-draft 128x256x3 \
+refuses 'allowed: with unchanged models. directories' calibrate --peers --target $small --draft $small --enlarge-draft 128x256x3 \
   --held-out "$folder/held_out.jsonl" --out "$folder/peers"
 cp -r $small "$folder/broken"
 truncate -s 1000 "$folder/broken/model.safetensors"

@@ -249,7 +249,7 @@ TEST_CASE("what cannot be enumerated is not audited, with the reason") {
   const std::string pair = "{vocab: 4, target: {family: uniform}, draft: {family: uniform}}";
   for (const char* verifier : {"token", "block"})
     CHECK_THROWS_WITH(audit::audit_cell(cell_of(pair, "{process: iid, pool: 8}", chain(2), verifier)),
-                      Catch::Contains("change by chance"));
+                      Catch::Contains("change at random"));
 }
 
 TEST_CASE(

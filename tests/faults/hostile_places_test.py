@@ -6,6 +6,7 @@
 Runs at the root of the repository; SPECSIM names the program.
 """
 
+import lzma
 import os
 import re
 import resource
@@ -240,6 +241,15 @@ class HostilePlaces(WithResults):
                     self.assertIn(process.returncode, (FINE, BAD_INPUT, IO_FAILED))
                     self.assertLess(used.ru_maxrss / 1024, 60 + factor * length / (1 << 20))
                 file.unlink()
+
+    def test_a_packed_table_of_many_fields(self):
+        """Some kilobytes that unpack to 34 million fields are refused when the limit is reached."""
+        table = self.scratch / "table.csv.xz"
+        table.write_bytes(lzma.compress((b"," * 999 + b"\n") * 33600, preset=0))
+        result = run("kernels", table, "--out", self.scratch / "priced")
+        if "without liblzma" in result.stderr:
+            self.skipTest("this specsim was built without liblzma")
+        self.refused(result, r"with it the table has over 33554432 fields, allowed: smaller tables\n$")
 
     def test_names_that_no_xml_has(self):
         config = self.scratch / "named.yaml"

@@ -4,10 +4,12 @@ models, and assumed settings are listed. Its break-even, table and lists are con
 
 Runs at the root of the repository; SPECSIM names the program.
 """
+import json
 import os
 import re
 import subprocess
 import sys
+import tempfile
 
 
 def plan(*options):
@@ -27,6 +29,20 @@ def main():
     head = flags(*pair, "--draft", "eagle-head-8b", "--alpha", "80%")
     assert '{"method": "draft_model", "model": "<path of llama-3.2-1b>", ' in model and "STANDALONE" in model and "--model-draft <path of llama-3.2-1b>" in model, model
     assert '{"method": "eagle", "model": "<path of eagle-head-8b>", ' in head and " EAGLE " in head and "no: it supports EAGLE heads" in head, head
+
+    # Only SGLang runs Domino's heads, on one GPU.
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
+            json.dump({"architectures": ["DominoDraftModel"], "model_type": "qwen3", "block_size": 16, "head_dim": 128, "hidden_size": 4096,
+                       "intermediate_size": 12288, "num_attention_heads": 32, "num_hidden_layers": 5, "num_key_value_heads": 8,
+                       "num_target_layers": 36, "vocab_size": 151936,
+                       "dflash_config": {"emb_dim": 256, "gru_hidden_dim": 1024, "projector_type": "domino", "target_layer_ids": [1, 9, 17, 25, 33]}},
+                      file)
+        qwen = ["--hardware", "h100-sxm", "--target", "qwen3-8b", "--draft", folder, "--alpha", "0.8", "--context", "2048"]
+        text = flags(*qwen)
+        assert "--speculative-algorithm DFLASH --speculative-draft-model-path" in text and "Domino only for greedy decoding" in text, text
+        assert text.count("no: it supports no drafters of this kind (domino)") == 3, text
+        assert "no: it runs Domino on one GPU only" in flags(*qwen, "--tensor-parallel", "2")
 
     # A target that is divided over four GPUs has a draft that is divided over four, with the corresponding estimate.
     large = ["--hardware", "h100-sxm", "--target", "llama-3.1-70b", "--tensor-parallel", "4", "--draft", "llama-3.2-1b", "--context", "4096",

@@ -121,6 +121,25 @@ def counters():
     expect("created before", "restarted" not in out)
     out = imported("", "--growth", text=first + second)
     says("growth and a restart", out, "600 rounds")
+    # The same of vLLM's V0 engine: alpha is accepted / drafted, 700 of 1600 and 1200 of 2500. Mutant: each counter for itself.
+    def old(drafted, accepted, created=None):
+        labels = '{model_name="m"}'
+        counts = {"accepted": accepted, "draft": drafted, "emitted": 500}
+        return "".join(f"vllm:spec_decode_num_{name}_tokens_total{labels} {count}.0\n" for name, count in counts.items()) + \
+            ("" if created is None else "".join(f"vllm:spec_decode_num_{name}_tokens_created{labels} {created}\n" for name in counts))
+    for name, scraped, alpha in (("falls", old(1000, 300) + old(600, 400), 700 / 1600),
+                                 ("began later", old(1000, 300, "1.7e+09") + old(1500, 900, "1.7000001e+09"), 1200 / 2500),
+                                 ("went on", old(1000, 300, "1.7e+09") + old(1500, 900, "1.7e+09"), 900 / 1500)):
+        out = imported("", text=scraped)
+        close(f"V0 {name}", figure(out, "alpha")[0], alpha)
+        expect(f"V0 {name}: {out}", ("counters restarted 1 time" in out) == (name != "went on"))
+    # And of llama.cpp's totals: where one drafter's fall, the other's began at 0 as well.
+    def totals(drafter, drafts, accepted):
+        return f"I statistics {drafter}: #calls(b,g,a) = 1 {drafts} {drafts}, #gen drafts = {drafts}, #acc drafts = 0, #gen tokens = {2 * drafts}, " \
+               f"#acc tokens = {accepted}, #mean acc len = {1 + accepted / drafts:.2f}, #acc rate/pos = (), dur(b,g,a) = 0, 0, 0 ms\n"
+    out = imported("", text=totals("draft-mtp", 1000, 700) + totals("ngram-mod", 1000, 700) + totals("draft-mtp", 600, 1000) + totals("ngram-mod", 1400, 1500))
+    says("llama.cpp's totals", out, "1600 rounds", "2400 rounds")
+    expect(f"llama.cpp's totals: {out}", out.count("counters restarted 1 time") == 2)
     # A quotation mark in a name, as Prometheus escapes it, and lines that end as an old Mac's.
     out = imported("", text=first.replace('"m"', r'"b\"x"') + scrape(100, 70, (50, 20), "c"))
     says("a quote in a name", out, r'model_name="b\"x"')
@@ -435,7 +454,7 @@ def broken_lines():
     told = "to paste\n  specsim plan --hardware GPU --target MODEL --draft MODEL --position-rates 0.9192,0.7879\n"
     start = whole.index("SpecDecoding")
     complete = whole.index("0.788") + 5
-    for end in range(start + 22, len(whole), 7):
+    for end in [*range(start + 22, len(whole), 7), complete - 4, complete - 3]:
         out = imported("", text=f"{whole}\n{whole[:end]}")
         says(f"cut at {end}", out, told, "198 rounds" if end >= complete else ", 99 rounds")
         expect(f"cut at {end}: two drafts", out.count("specsim plan") == 1)
@@ -447,6 +466,10 @@ def broken_lines():
         for width in (60, 80, 100):
             out = imported("", text="\n".join(line[i:i + width] for i in range(0, len(line), width)) + "\n")
             expect(f"{name} broken at {width}: {out}", out.partition("rounds")[2] == wanted)
+    # An answer of Loki or CloudWatch has many lines of a log on one of its own.
+    for name, answer in {"lists": {"result": [{"values": [["1", "INFO " + whole], ["2", "say \"x\" " + whole]]}]},
+                         "maps": {"events": [{"message": whole + "\n"}, {"message": json.dumps({"log": whole})}]}}.items():
+        says(f"lines in one line of JSON, {name}", imported("", text=json.dumps(answer) + "\n"), told, "198 rounds")
     # plan reads the rest and reports the omitted lines.
     status, _, err = run("plan", *PLAN, "--log", "-", input=f"{whole}\n{whole[:complete - 2]}")
     expect(f"plan of a cut log: {status} {err}", status == 0 and "1 line could not be read; line 2: it ends within its rates" in err)

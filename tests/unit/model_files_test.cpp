@@ -259,7 +259,41 @@ const std::vector<Published>& hybrids() {
        "moe_intermediate_size": [3072, 3072, 3072, 3072], "moe_topk": [8, 8, 8, 8], "num_attention_heads": 32, "num_experts": 64,
        "num_hidden_layers": 4, "num_key_value_heads": 8, "num_shared_expert": [1, 1, 1, 1], "tie_word_embeddings": true,
        "vocab_size": 128167})",
-       10.507, 4 * 2 * 8 * 128 * 2}};
+       10.507, 4 * 2 * 8 * 128 * 2},
+      {"K-EXAONE 236B: is_moe_layer says which layers have experts",
+       R"({"model_type": "exaone_moe", "hidden_size": 6144, "num_hidden_layers": 48, "num_attention_heads": 64,
+       "num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 18432, "moe_intermediate_size": 2048, "num_experts":
+       128, "num_experts_per_tok": 8, "num_shared_experts": 1, "is_moe_layer": [false, true, true, true, true, true, true,
+       true, true, true, true, true, true, true, true, true, true, true, true, true, true, true, true, true, true, true, true,
+       true, true, true, true, true, true, true, true, true, true, true, true, true, true, true, true, true, true, true, true,
+       true], "sliding_window": 128, "sliding_window_pattern": "LLLG", "vocab_size": 153600, "tie_word_embeddings": false})",
+       236, 48 * 2 * 8 * 128 * 2},
+      {"Trinity Mini 26B: an output gate, layers with the window by interval",
+       R"({"model_type": "afmoe", "global_attn_every_n_layers": 4, "head_dim": 128, "hidden_size": 2048, "intermediate_size":
+       6144, "moe_intermediate_size": 1024, "num_attention_heads": 32, "num_dense_layers": 2, "num_experts": 128,
+       "num_experts_per_tok": 8, "num_hidden_layers": 32, "num_key_value_heads": 4, "num_shared_experts": 1, "sliding_window":
+       2048, "tie_word_embeddings": false, "vocab_size": 200192})",
+       26.1, 32 * 2 * 4 * 128 * 2},
+      {"Command A 111B: layer_switch is the interval of layers without the window",
+       R"({"model_type": "cohere2", "hidden_size": 12288, "intermediate_size": 36864, "num_hidden_layers": 64,
+       "num_attention_heads": 96, "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 256000, "sliding_window": 4096,
+       "layer_switch": 4, "order_of_interleaved_layers": "local_attn_first"})",
+       111, 64 * 2 * 8 * 128 * 2},
+      {"Grok 2, 270B: a dense part beside the experts",
+       R"({"model_type": "git", "hidden_act": "gelu", "hidden_size": 8192, "intermediate_size": 32768, "moe_intermediate_size":
+       16384, "num_hidden_layers": 64, "num_attention_heads": 64, "num_key_value_heads": 8, "head_dim": 128,
+       "num_local_experts": 8, "num_experts_per_tok": 2, "residual_moe": true, "vocab_size": 131072, "tie_word_embeddings":
+       false})",
+       270, 64 * 2 * 8 * 128 * 2},
+      {"Arctic 480B: a dense part as wide as the model beside the experts",
+       R"({"model_type": "arctic", "hidden_size": 7168, "intermediate_size": 4864, "num_hidden_layers": 35,
+       "num_attention_heads": 56, "num_key_value_heads": 8, "num_local_experts": 128, "num_experts_per_tok": 2,
+       "moe_layer_frequency": 1, "use_residual": true, "vocab_size": 32000, "tie_word_embeddings": false})",
+       480, 35 * 2 * 8 * 128 * 2},
+      {"BitNet 2B: a gate before a squared ReLU",
+       R"({"model_type": "bitnet", "hidden_act": "relu2", "hidden_size": 2560, "intermediate_size": 6912, "num_hidden_layers":
+       30, "num_attention_heads": 20, "num_key_value_heads": 5, "vocab_size": 128256, "tie_word_embeddings": true})",
+       2.41, 30 * 2 * 5 * 128 * 2}};
   return list;
 }
 
@@ -333,6 +367,16 @@ TEST_CASE("model files: params.json of Meta and Mistral", "[cost][models][model_
       params(R"({"dim": 4096, "n_layers": 32, "head_dim": 128, "hidden_dim": 14336, "n_heads": 32, "n_kv_heads": 8,
     "vocab_size": 32000, "moe": {"num_experts_per_tok": 2, "num_experts": 8}})");
   CHECK(1e-9 * mixtral.total_parameters() == Approx(46.7).epsilon(0.001));
+  // Mistral Large 3: 673B in 8 bits; three dense layers are named in the map of its experts.
+  const ModelShape large =
+      params(R"({"dim": 7168, "n_layers": 61, "head_dim": 128, "hidden_dim": 16384, "n_heads": 128, "n_kv_heads": 128,
+    "vocab_size": 131072, "tied_embeddings": false, "q_lora_rank": 1536, "qk_rope_head_dim": 64, "qk_nope_head_dim": 128,
+    "kv_lora_rank": 512, "v_head_dim": 128, "moe": {"route_every_n": 1, "first_k_dense_replace": 3, "num_experts": 128,
+    "num_experts_per_tok": 4, "expert_hidden_dim": 4096, "num_shared_experts": 1},
+    "quantization": {"qformat_weight": "fp8_e4m3", "qscheme_act": "TENSOR"}})");
+  CHECK(1e-9 * large.total_parameters() == Approx(673).epsilon(0.002));
+  CHECK(large.dense_layers == 3);
+  CHECK(large.weight_bytes() == Approx(large.total_parameters() + 2.0 * 131072 * 7168).epsilon(0.001));
 }
 
 namespace {

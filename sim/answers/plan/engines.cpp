@@ -56,10 +56,11 @@ bool is_dspark(const Deployment& d) {
 }
 // Layers that read the target's cache (Gemma 4's assistants). vLLM and TensorRT-LLM run them as modules with a path.
 bool is_assistant(const Deployment& d) { return drafts_as(d, "gemma_assistant"); }
-// Drafters that none of these versions supports.
-std::string unserved(const Deployment& d) {
+bool is_domino(const Deployment& d) { return drafts_as(d, "domino"); }
+// Drafters that an engine does not support. Only SGLang supports Domino.
+std::string unserved(const Deployment& d, bool takes_domino) {
   for (const char* word : {"domino", "dflare", "hydra"})
-    if (drafts_as(d, word)) return fmt::format("it supports no drafters of this kind ({})", word);
+    if (drafts_as(d, word) && !(takes_domino && is_domino(d))) return fmt::format("it supports no drafters of this kind ({})", word);
   return "";
 }
 bool is_pard(const Deployment& d) { return d.draft && !is_head(d) && d.draft->one_pass; }
@@ -114,11 +115,11 @@ std::string vocabularies(const Deployment& d) {
   return fmt::format("the vocabularies differ ({} tokens, the draft's {})", counted(d.target->vocab), counted(d.draft->vocab));
 }
 
-// Why an engine rejects this head, given whether it supports Medusa's; empty: it may support it.
-std::string unfit_head(const Deployment& d, bool takes_medusa = false) {
+// Why an engine rejects this head, given whether it supports Medusa's and Domino's; empty: it may support it.
+std::string unfit_head(const Deployment& d, bool takes_medusa = false, bool takes_domino = false) {
   if (d.draft)
     if (const std::string why = made_for_another(*d.target, *d.draft); !why.empty()) return why + ": refused";
-  if (const std::string why = unserved(d); !why.empty()) return why;
+  if (const std::string why = unserved(d, takes_domino); !why.empty()) return why;
   if (!d.draft || d.draft->prediction_heads == 0.0 || (takes_medusa && is_medusa(d))) return "";
   return "it supports no heads of this kind";
 }
@@ -227,12 +228,16 @@ EngineCommand sglang(const Deployment& d, const Asked& asked) {
     own.notes.push_back(vocabularies(d) + ": rejected (versions before pull request 23838 start, but emit nonsense)");
     return own;
   }
-  if (const std::string why = unfit_head(d); !why.empty()) {
+  if (const std::string why = unfit_head(d, false, true); !why.empty()) {
     own.notes.push_back(why);
     return own;
   }
   if (is_pard(d) || is_peagle(d)) {
     own.notes.emplace_back("it drafts in one pass only with heads on the target's features (DFLASH, DSPARK)");
+    return own;
+  }
+  if (is_domino(d) && d.target->tensor_parallel > 1.0) {
+    own.notes.emplace_back("it runs Domino on one GPU only (pull request 36899)");
     return own;
   }
   // _handle_speculative_decoding of server_args.py, and _handle_dflash.
@@ -262,6 +267,7 @@ EngineCommand sglang(const Deployment& d, const Asked& asked) {
       command.add(FlagUse::block, draft_length);
     else
       command.add(FlagUse::verified, draft_length + 1);
+    if (is_domino(d)) own.notes.emplace_back("it runs Domino only for greedy decoding, since pull request 36899");
   } else if (!d.draft) {
     // A chain, so no breadth. The number of verified tokens includes the token before the drafts.
     command.add(FlagUse::speculation, "NGRAM");

@@ -157,7 +157,7 @@ void print_model(const ModelShape& shape) {
                count_of(shape.vocab));
   for (const std::string& line : layer_lines(shape)) print_output("  {}\n", line);
   if (const std::string line = drafter_line(shape); !line.empty()) print_output("  drafter: {}\n", line);
-  report::Table table({{"part", Align::left}, {"parameters"}, {"type", Align::left}, {"GiB"}}, {.indent = 2});
+  report::Table table({{"part", Align::left}, {"1e9 parameters"}, {"type", Align::left}, {"GiB"}}, {.indent = 2});
   struct Row {
     Module module;
     const char* name;
@@ -173,13 +173,13 @@ void print_model(const ModelShape& shape) {
     const double parameters = shape.module_parameters(module);
     if (parameters <= 0.0) continue;
     for (const cost::TypeShare& one : shape.types_of(module))
-      table.add({name, fmt::format("{:.3f}B", 1e-9 * one.share * parameters), type_text(one.type),
+      table.add({name, fmt::format("{:.3f}", 1e-9 * one.share * parameters), type_text(one.type),
                  fmt::format("{:.2f}", one.share * parameters * one.type.bits / 8.0 / kGibibyte)});
   }
   if (shape.markov_parameters() > 0.0)
-    table.add({"Markov head", fmt::format("{:.3f}B", 1e-9 * shape.markov_parameters()), fmt::format("{:g} bits", shape.head_bits),
+    table.add({"Markov head", fmt::format("{:.3f}", 1e-9 * shape.markov_parameters()), fmt::format("{:g} bits", shape.head_bits),
                fmt::format("{:.2f}", shape.markov_parameters() * shape.head_bits / 8.0 / kGibibyte)});
-  table.add({"all of its own", fmt::format("{:.3f}B", 1e-9 * shape.own_parameters()), "",
+  table.add({"all of its own", fmt::format("{:.3f}", 1e-9 * shape.own_parameters()), "",
              fmt::format("{:.2f}", shape.weight_bytes() / kGibibyte)});
   print_output("{}", table.text(output_width()));
   if (shape.experts > 0.0) print_output("  {:.3f}B parameters are active per token\n", 1e-9 * shape.active_parameters());

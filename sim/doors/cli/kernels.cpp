@@ -37,6 +37,7 @@ namespace specsim::cli {
 namespace {
 
 constexpr const char* kFitted = "fitted";  // the folder in --out for GPU files
+constexpr std::size_t kMostFields = std::size_t{1} << 25U;  // of a table
 
 #ifdef SPECSIM_WITH_LZMA
 std::string unpacked(const std::string& packed, const std::string& path) {
@@ -75,6 +76,7 @@ std::vector<std::vector<std::string>> read_lines(const std::string& path) {
   }
   if (path.ends_with(".xz")) text = without_byte_order_mark(unpacked(text, path));
   std::vector<std::vector<std::string>> lines;
+  std::size_t count = 0;
   std::string_view rest = text;
   for (int number = 1; !rest.empty(); ++number) {
     const std::size_t end = rest.find('\n');
@@ -84,6 +86,8 @@ std::vector<std::vector<std::string>> read_lines(const std::string& path) {
     if (line.empty() && rest.empty()) break;
     auto fields = report::csv_fields(line);
     if (!fields) throw BadInput({path, number, 0}, "a quote is out of place, allowed: CSV");
+    if ((count += fields->size()) > kMostFields)  // a packed file of some kilobytes may hold a hundred million
+      throw BadInput({path, number, 0}, fmt::format("with it the table has over {} fields, allowed: smaller tables", kMostFields));
     lines.push_back(std::move(*fields));
   }
   return lines;

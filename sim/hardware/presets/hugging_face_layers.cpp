@@ -25,6 +25,8 @@ using FeedForward = FileLayer::FeedForward;
 
 const Value* find(const Value& text, std::string_view key) {
   const Value* value = text.find(key);
+  const Value* moe = text.find("moe");  // Mistral's params.json has keys of experts in a map
+  if (value == nullptr && moe != nullptr && moe->is_map()) value = moe->find(key);
   return value != nullptr && !value->is_null() ? value : nullptr;
 }
 const Value* find_first(const Value& text, std::initializer_list<const char*> keys) {
@@ -298,7 +300,10 @@ class LayerReader {
           Mixer::windowed);
       return;
     }
-    std::optional<std::int64_t> every = count_of({"sliding_window_pattern", "_sliding_window_pattern"});
+    if (const Value* order = find(text_, "order_of_interleaved_layers"); order != nullptr && order->text != "local_attn_first")
+      refuse(*order, fmt::format("order_of_interleaved_layers is {}, allowed: local_attn_first", config::found_text(*order)));
+    std::optional<std::int64_t> every =
+        count_of({"sliding_window_pattern", "_sliding_window_pattern", "layer_switch", "global_attn_every_n_layers"});
     if (!every && is("gemma3")) every = 6;
     if (!every && is("cohere2")) every = 4;
     if (every && *every > 0)  // one of this many layers attends to all tokens
@@ -349,11 +354,15 @@ class LayerReader {
       only([&](std::int64_t i) { return all.find(fmt::format(",{},", i)) != std::string::npos; });
       return;
     }
-    if (const Value* list = find(text_, "moe_layer_freq"); list != nullptr && list->is_list()) {
-      if (right_size(*list, "moe_layer_freq"))
-        only([&](std::int64_t i) { return list->items[static_cast<std::size_t>(i)].text != "0"; });
-      return;
-    }
+    for (const char* key : {"moe_layer_freq", "is_moe_layer"})
+      if (const Value* list = find(text_, key); list != nullptr && list->is_list()) {
+        if (right_size(*list, key))
+          only([&](std::int64_t i) {
+            const std::string& word = list->items[static_cast<std::size_t>(i)].text;
+            return word != "0" && word != "false";
+          });
+        return;
+      }
     if (const auto period = count_of({"expert_layer_period"}, 1.0)) {
       const std::int64_t offset = count_of({"expert_layer_offset"}).value_or(0);
       only([&](std::int64_t i) { return i % *period == offset % *period; });
@@ -378,7 +387,8 @@ class LayerReader {
     }
     const std::int64_t first =
         count_of({"first_k_dense_replace", "num_dense_layers", "n_dense_layers", "moe_layer_num_skipped"}).value_or(0);
-    const std::int64_t step = count_of({"interleave_moe_layer_step", "decoder_sparse_step"}, 1.0).value_or(1);
+    const std::int64_t step =
+        count_of({"interleave_moe_layer_step", "decoder_sparse_step", "moe_layer_frequency"}, 1.0).value_or(1);
     const std::int64_t every = count_of({"moe_layer_freq"}, 1.0).value_or(1);
     only([&](std::int64_t i) { return i >= first && (i + 1) % step == 0 && i % every == 0; });
     if (const Value* list = find(text_, "mlp_only_layers"); list != nullptr && list->is_list())

@@ -63,6 +63,7 @@ inline constexpr auto kArchitectures = std::to_array<Architecture>({
     {"helium", true, false},       {"medusa", true, false},
     {"speculator", true, false},   {"mlp_speculator", false, false},
     {"chatglm", true, false},      {"gguf", true, false},
+    {"bitnet", true, true},        {"arctic", true, false},
     {"gguf_plain", false, false},
 });
 

@@ -427,6 +427,14 @@ class Resolver {
     if (method_ == "torchao" || method_ == "quanto" || method_ == "eetq" || method_ == "experts_int8" || method_ == "hqq" ||
         method_ == "fp_quant" || method_ == "higgs")
       return read_words();
+    if (method_ == "bitnet") {
+      scheme_.rest = "2";  // four weights of three values in a byte
+      return true;
+    }
+    if (const std::string format = lower_text(inner_.find("qformat_weight")); format.starts_with("fp8")) {  // Mistral's params.json
+      scheme_.rest = "fp8/fp8";
+      return true;
+    }
     const Value* bits = find(inner_, {"bits", "w_bit", "wbits", "weight_bits"});
     if (bits == nullptr) return false;
     const double group = number(inner_, {"group_size", "q_group_size"}, 0.0);

@@ -169,6 +169,8 @@ class Reader {
       return false;
     }
     if (!ignored_.empty()) notes.push_back(fmt::format("ignored in {}: {}", file_, fmt::join(ignored_, ", ")));
+    if (fractions_)
+      notes.push_back(fmt::format("{} has timestamps with fractions, which are read as milliseconds, not seconds", file_));
     if (texts_) notes.push_back(fmt::format("{} has prompts as text: a token is taken as {:g} bytes", file_, kBytesPerToken));
     return turns_.empty() || order_turns();
   }
@@ -379,6 +381,7 @@ class Reader {
       const auto time =
           json_number(value, "timestamp", seconds_ ? "seconds" : "milliseconds", 0.0, seconds_ ? kMostDays : kMostDays * 1e3);
       if (!time) return false;
+      fractions_ = fractions_ || (!seconds_ && *time != std::floor(*time));
       request.due = std::llround(*time * (seconds_ ? kPicosecondsPerSecond : 1e9));
     }
     request.first_hash = static_cast<std::uint32_t>(workload.hashes.size());
@@ -530,6 +533,7 @@ class Reader {
   bool seconds_ = false;           // times of JSON lines are in seconds
   bool texts_ = false;             // some prompts are texts
   std::set<std::string> ignored_;  // columns and keys with information that is ignored
+  bool fractions_ = false;         // timestamps in fractions of a millisecond
   std::map<std::string, Session> sessions_;
   std::vector<std::uint64_t> turns_;  // the session of each request, if there are sessions
 };

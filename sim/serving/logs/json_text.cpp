@@ -80,6 +80,8 @@ void append_utf8(std::string& text, unsigned code) {
   }
 }
 
+}  // namespace
+
 std::string without_escapes(std::string_view raw) {
   std::string text;
   text.reserve(raw.size());
@@ -100,8 +102,6 @@ std::string without_escapes(std::string_view raw) {
   }
   return text;
 }
-
-}  // namespace
 
 bool JsonText::read(std::string_view line, JsonUser& user) {
   held_log_ = false;

@@ -11,6 +11,9 @@
 
 namespace specsim::logs {
 
+// A text of JSON without its escapes.
+std::string without_escapes(std::string_view raw);
+
 class JsonText {
  public:
   // Reads the documents that begin or continue in the line. True if one of them contained lines of a log.

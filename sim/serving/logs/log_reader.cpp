@@ -10,6 +10,7 @@
 #include <cctype>
 #include <cmath>
 #include <utility>
+#include <vector>
 
 namespace specsim::logs {
 
@@ -19,6 +20,31 @@ constexpr std::size_t kMostHeld = 8;                        // lines that a term
 constexpr std::size_t kLongestHeld = 4096;                  // bytes
 constexpr std::size_t kNarrowestTerminal = 40;              // columns
 constexpr std::size_t kMostSeries = std::size_t{1} << 20U;  // values of one answer to a query
+
+// Whether a line of JSON holds more than one line of a log, as answers of Loki and CloudWatch do.
+bool holds_several(std::string_view line) {
+  if (line.find('"') == std::string_view::npos) return false;
+  return std::any_of(readers().begin(), readers().end(), [&](const Reader& reader) {
+    if (reader.form != Form::line || *reader.begins == '\0') return false;
+    const std::size_t first = line.find(reader.begins);
+    return first != std::string_view::npos && line.find(reader.begins, first + 1) != std::string_view::npos;
+  });
+}
+
+// What stands between quotes.
+std::vector<std::string_view> quoted_texts(std::string_view line) {
+  std::vector<std::string_view> texts;
+  std::size_t begin = std::string_view::npos;
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    if (line[at] == '\\') {
+      ++at;
+    } else if (line[at] == '"') {
+      if (begin != std::string_view::npos) texts.push_back(line.substr(begin, at - begin));
+      begin = begin == std::string_view::npos ? at + 1 : std::string_view::npos;
+    }
+  }
+  return texts;
+}
 
 }  // namespace
 
@@ -113,6 +139,10 @@ void LogReader::read_series() {
 }
 
 void LogReader::read_text(std::string_view line) {
+  if (holds_several(line)) {
+    for (const std::string_view text : quoted_texts(line)) on_log_text(without_escapes(text));
+    return;
+  }
   for (const Reader& reader : readers()) {
     if (reader.form != Form::line) continue;
     auto report = read_line_by(reader, line);
@@ -131,8 +161,8 @@ void LogReader::read_text(std::string_view line) {
       why = complete(whole);
       const std::string_view text = trimmed(line);
       // If a line ends in rates, and there are fewer than its length implies, some rates were cut off.
-      const bool may_be_cut =
-          whole.has(Role::shares) && (std::isdigit(static_cast<unsigned char>(text.back())) != 0 || text.back() == ',');
+      const bool may_be_cut = whole.has(Role::shares) && (std::isdigit(static_cast<unsigned char>(text.back())) != 0 ||
+                                                          text.back() == ',' || text.back() == '.');
       if (why.empty() && may_be_cut && 1.0 + whole.sum(Role::shares) < whole.number(Role::length) &&
           !contradiction(reader, whole).empty())
         why = "it ends within its rates";
