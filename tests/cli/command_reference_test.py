@@ -57,13 +57,13 @@ expect("types of plan", (plan["--alpha"]["type"], plan["--longest"]["type"], pla
 expect("limits of plan", (plan["--longest"]["minimum"], plan["--alpha"].get("maximum")) == (1, 1))
 expect("names of plan", {"h100-sxm", "rtx-3090"} <= set(plan["--hardware"]["names"]))
 
-# What commands print fits the schema; an object without its tables must not.
+# The output of commands fits the schema; an object without its tables must not.
 OPTIONS = ["--hardware", "h100-sxm", "--target", "llama-3.1-8b", "--draft", "llama-3.2-1b", "--alpha", "0.7"]
 for words in (["theory", "--alpha", "0.8", "--draft-length", "4", "--cost-ratio", "0.05"], ["plan", *OPTIONS, "--longest", "4"], ["list", "verifier"]):
     status, text, error = run(*words, "--format", "json")
     expect(f"{words}: {status} {error}", status == 0)
     answer = json.loads(text)
-    expect(f"{words}: not as the schema says", fits(answer, reference["output_schema"]))
+    expect(f"{words}: does not match the schema", fits(answer, reference["output_schema"]))
     del answer["tables"]
     expect(f"{words}: the schema allows no tables", not fits(answer, reference["output_schema"]))
 expect("files", {"name", "unit", "meaning"} == set(next(iter(reference["files"].values()))[0]))

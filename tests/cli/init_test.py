@@ -14,7 +14,7 @@ import yaml
 sys.path.insert(0, "tests/support")
 from program import expect, finish, run  # noqa: E402
 
-# GPU, engine, target, quantisation, draft (empty: the one that is offered); what the answer says, and what the config then has.
+# GPU, engine, target, quantisation, draft (empty: the one that is offered); the expected answer, and the config's values.
 LIST = [
     (["", "", "", "", ""], [], {"hardware": "h100-sxm", "engine": "vllm", "target": "llama-3.1-8b", "draft": "eagle3-llama-3.1-8b"}),
     (["rtx-4090", "llama_cpp", "qwen3-8b", "q4_k_m", "none"], [], {"target": {"preset": "qwen3-8b", "dtype": "q4_k_m"}, "draft": "none"}),
@@ -33,20 +33,20 @@ def question(answers, folder, *more):
 
 for answers, says, has in LIST:
     with tempfile.TemporaryDirectory() as folder:
-        status, said, error = question(answers, folder)
+        status, printed, error = question(answers, folder)
         expect(f"{answers}: {status} {error}", status == 0)
         if status:
             continue
         for part in says:
-            expect(f"{answers}: no {part!r} in {said}", part in said)
-        expect(f"{answers}: it reduces what fits", says or "reduced" not in said)
+            expect(f"{answers}: no {part!r} in {printed}", part in printed)
+        expect(f"{answers}: it reduces what fits", says or "reduced" not in printed)
         text = (Path(folder) / "experiment.yaml").read_text(encoding="utf-8")
         cost = yaml.safe_load(text)["cost"]
         for key, value in has.items():
             expect(f"{answers}: {key} is {cost[key]}", cost[key] == value)
-        memory = re.search(r"memory: .*: ([\d.]+) of ([\d.]+) GiB", said)
+        memory = re.search(r"memory: .*: ([\d.]+) of ([\d.]+) GiB", printed)
         expect(f"{answers}: memory", memory and float(memory.group(1)) <= float(memory.group(2)))
-        commands = re.search(r"try: (.*)$", said, re.MULTILINE).group(1).split(", ")
+        commands = re.search(r"try: (.*)$", printed, re.MULTILINE).group(1).split(", ")
         expect(f"{answers}: {commands}", len(commands) == 2)
         for command in commands:
             words = shlex.split(command)

@@ -35,7 +35,7 @@ const std::vector<Words>& calls() {
   return list;
 }
 
-// What a call prints, its status, or what is wrong with it.
+// The output of a call and its status, or what is wrong with it.
 std::string shown(const Words& words) {
   const auto& commands = cli::commands();
   const auto found = std::find_if(commands.begin(), commands.end(), [&](const cli::Command& one) { return one.name == words.front(); });

@@ -26,7 +26,7 @@ from program import expect, finish, run  # noqa: E402
 UNIT = os.path.abspath(os.environ.get("SPECSIM_TESTS_UNIT", "build/specsim_tests_unit"))
 ENGINES = yaml.safe_load(Path("tests/data/servers/arguments.yaml").read_text(encoding="utf-8"))
 PATH = "MODELPATH"
-# What was tried by hand when these commands failed: deployments whose commands did not start.
+# Deployments whose printed commands did not start when a user tried them.
 DEPLOYMENTS = [
     (["--hardware", "h200-sxm", "--target", "{preset: deepseek-v3, expert_parallel: 8}", "--draft", "mtp", "--batch", "16"],
      {"vLLM": ["--data-parallel-size 8", "--enable-expert-parallel"], "SGLang": ["--tp 8 --dp 8 --enable-dp-attention --ep 8"],

@@ -91,7 +91,7 @@ def main():
         run("tar", "--extract", "--file", tarball, "--directory", old / "opt")
         program, = (old / "opt").glob("*/bin/specsim")
         again, same = try_program(old, f"/{program.relative_to(old)}")
-        assert again == version, f"the .tar.xz says {again}, the .deb {version}"
+        assert again == version, f"the .tar.xz prints {again}, the .deb {version}"
         assert same == answer, "plan prints something else from the .tar.xz than from the .deb"
         print(f"{tarball.name}: {again}")
 

@@ -260,7 +260,7 @@ const std::vector<Published>& hybrids() {
        "num_hidden_layers": 4, "num_key_value_heads": 8, "num_shared_expert": [1, 1, 1, 1], "tie_word_embeddings": true,
        "vocab_size": 128167})",
        10.507, 4 * 2 * 8 * 128 * 2},
-      {"K-EXAONE 236B: is_moe_layer says which layers have experts",
+      {"K-EXAONE 236B: is_moe_layer lists the layers with experts",
        R"({"model_type": "exaone_moe", "hidden_size": 6144, "num_hidden_layers": 48, "num_attention_heads": 64,
        "num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 18432, "moe_intermediate_size": 2048, "num_experts":
        128, "num_experts_per_tok": 8, "num_shared_experts": 1, "is_moe_layer": [false, true, true, true, true, true, true,
@@ -279,13 +279,13 @@ const std::vector<Published>& hybrids() {
        "num_attention_heads": 96, "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 256000, "sliding_window": 4096,
        "layer_switch": 4, "order_of_interleaved_layers": "local_attn_first"})",
        111, 64 * 2 * 8 * 128 * 2},
-      {"Grok 2, 270B: a dense part beside the experts",
+      {"Grok 2, 270B: a dense part next to the experts",
        R"({"model_type": "git", "hidden_act": "gelu", "hidden_size": 8192, "intermediate_size": 32768, "moe_intermediate_size":
        16384, "num_hidden_layers": 64, "num_attention_heads": 64, "num_key_value_heads": 8, "head_dim": 128,
        "num_local_experts": 8, "num_experts_per_tok": 2, "residual_moe": true, "vocab_size": 131072, "tie_word_embeddings":
        false})",
        270, 64 * 2 * 8 * 128 * 2},
-      {"Arctic 480B: a dense part as wide as the model beside the experts",
+      {"Arctic 480B: a dense part as wide as the model next to the experts",
        R"({"model_type": "arctic", "hidden_size": 7168, "intermediate_size": 4864, "num_hidden_layers": 35,
        "num_attention_heads": 56, "num_key_value_heads": 8, "num_local_experts": 128, "num_experts_per_tok": 2,
        "moe_layer_frequency": 1, "use_residual": true, "vocab_size": 32000, "tie_word_embeddings": false})",

@@ -9,7 +9,7 @@
 
 namespace specsim::plan {
 
-// What a flag says.
+// The setting that a flag makes.
 enum class FlagUse {
   model,
   tensor_parallel,

@@ -19,7 +19,7 @@ using cost::Deployment;
 using cost::made_for_another;
 using cost::ModelShape;
 
-// What is asked of a server.
+// The settings that a server must have.
 struct Asked {
   int draft_length;
   double batch;
@@ -476,7 +476,7 @@ std::string preset_called(const std::string& name) {
   return "";
 }
 
-// The target that a head's name says it was trained for: eagle3-TARGET, TARGET-mtp; "" where it says none.
+// The target in the name of a head: eagle3-TARGET, TARGET-mtp; "" if it names none.
 std::string named_target(const std::string& head) {
   std::string rest = head;
   for (const std::string_view prefix : {"eagle3-", "p-eagle-", "dflash-", "dspark-"})

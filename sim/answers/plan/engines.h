@@ -16,7 +16,7 @@ struct EngineCommand {
   std::vector<std::string> notes;  // why it rejects the pair, or which parts of the plan do not apply to it
 };
 
-// Cached tokens of a sequence at its end, where nothing is said of them.
+// Cached tokens of a sequence at its end, if no option states them.
 constexpr double kUsualContext = 2048.0;
 
 // A command for each engine, with placeholders in <> for paths. `batch`: sequences that it must hold at once, on each GPU where

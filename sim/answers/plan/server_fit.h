@@ -8,7 +8,7 @@
 
 namespace specsim::plan {
 
-// The context that a server takes from the model's config.json where no flag says another; none: not known here.
+// The context that a server takes from the model's config.json unless a flag sets it; none: not known here.
 std::optional<double> default_context(const cost::ModelShape& model);
 
 struct ServerFit {
@@ -17,7 +17,7 @@ struct ServerFit {
   bool past_model = false;        // the planned context is longer than the model's own
 };
 
-// vLLM refuses to start where one sequence of its context does not fit beside the weights; the others lower or cut the context.
+// vLLM refuses to start if one sequence of its context does not fit next to the weights. The others reduce the context.
 // `context`: cached tokens of a sequence when it ends.
 ServerFit fit_for_one(const cost::Deployment& deployment, cost::MemoryRules rules, double context, int draft_length);
 

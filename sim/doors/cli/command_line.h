@@ -83,7 +83,7 @@ class Option {
     }
   };
 
-  // What kind of value is read into a T by a reader of its own.
+  // The kind of value that a reader of its own reads into a T.
   template <class T>
   struct TypeOf {
     static constexpr const char* kName = !std::is_arithmetic_v<T> ? "text" : std::is_floating_point_v<T> ? "number" : "integer";

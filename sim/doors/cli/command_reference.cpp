@@ -49,7 +49,7 @@ Node command_json(const Command& command, const std::vector<NamedPart>& parts) {
           {"words", info.takes_files}, {"options", std::move(options)}, {"examples", info.examples}};
 }
 
-// What --format json prints, of every command (docs/output.md).
+// The output of --format json, for every command (docs/output.md).
 Node output_schema() {
   const Node text = {{"type", "string"}};
   const Node texts = {{"type", "array"}, {"items", text}};

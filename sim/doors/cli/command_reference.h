@@ -10,7 +10,7 @@
 
 namespace specsim::cli {
 
-// What may follow an option: names of the registries, or its own words; empty: a file, or anything.
+// The words that may follow an option: names of the registries, or its own words; empty: a file, or any text.
 std::vector<std::string> words_of(const OptionInfo& option, const std::vector<NamedPart>& parts);
 
 // The files that commands write, with their columns.

@@ -78,7 +78,7 @@ struct Answers {
   std::string hardware;
   std::string engine;
   std::string target;
-  std::string dtype;  // kPublished: as the model's file says
+  std::string dtype;  // kPublished: as in the model's file
   std::string draft;  // "none": n-grams, or heads inside the target
 };
 constexpr const char* kPublished = "published";

@@ -31,7 +31,7 @@ bool holds_several(std::string_view line) {
   });
 }
 
-// What stands between quotes.
+// The texts between quotes.
 std::vector<std::string_view> quoted_texts(std::string_view line) {
   std::vector<std::string_view> texts;
   std::size_t begin = std::string_view::npos;
