@@ -1,6 +1,7 @@
 // specsim compare: which method of drafting and verifying is fastest on a workload, and with what confidence.
 #include "sim/answers/plan/built_in.h"
 #include "sim/answers/plan/engine_methods.h"
+#include "sim/answers/plan/engines.h"
 #include "sim/answers/plan/race.h"
 #include "sim/answers/plan/ranking.h"
 #include "sim/answers/plan/table_trees.h"
@@ -105,6 +106,24 @@ void print_fastest_of_engine(const Ranking& ranking) {
   print_output("  nothing here that {} runs is faster than plain decoding\n", engine);
 }
 
+// Prints the command that starts a server with the fastest chain, which is what servers draft.
+void print_start(const Ranking& ranking) {
+  int rank = 0;
+  for (const Contender& one : ranking.contenders) {
+    if (!one.foresees) ++rank;
+    if (one.speedup < 1.0) return;
+    const spec::Cell& cell = *one.row.cell;
+    const cost::Deployment* const deployment = cell.cost().deployment();
+    if (one.foresees || deployment == nullptr || !shown(cell.method_text).starts_with("chain ")) continue;
+    for (const plan::EngineCommand& own : plan::engine_commands(*deployment, cell.draft_length(), cell.workload.batch, cell.workload.context)) {
+      if (own.command.empty()) continue;
+      print_output("  start rank {} with {}: {}\n", rank, own.engine, own.command);
+      return;
+    }
+    return;
+  }
+}
+
 void print_ranking(const Ranking& ranking, plan::Draws draws) {
   const bool runs = draws == plan::Draws::as_needed;
   const bool exact =
@@ -143,6 +162,7 @@ void print_ranking(const Ranking& ranking, plan::Draws draws) {
   print_output("\n{}\n{}", ranking.workload, table.text(output_width()));
   print_ties(ranking);
   print_fastest_of_engine(ranking);
+  print_start(ranking);
   std::vector<judge::Uncovered> uncovered;
   for (const Contender& one : ranking.contenders)
     for (judge::Uncovered& own : judge::uncovered({one.row.cell}))
