@@ -113,8 +113,7 @@ def what_it_is(part):
 
 
 def methods_table(_):
-    """Drafters by group, then verifiers, each with its first cell of results/methods."""
-    cells = rows_of("results/methods/methods.csv")
+    """Drafters by group, then verifiers, each with its first sentence."""
     every = list(parts(REFERENCE.read_text()).values())
     grouped = [(title, [part for name in names for part in every if (part.kind, part.name) == ("drafter", name)]) for title, names in GROUPS.items()]
     known = [part for _, group in grouped for part in group]
@@ -124,11 +123,8 @@ def methods_table(_):
     for title, group in grouped:
         if not group:
             continue
-        lines += [f"### {title}", "", "| method | what it is | tokens per round | draft passes | verified rows |", "|---|---|---|---|---|"]
-        for part in group:
-            cell = next((cell for cell in cells if kind_of(cell, part.kind) == part.name), None)
-            figures = [f"{float(cell['tokens_per_round']):.2f}", f"{float(cell['draft_passes']):.3g}", f"{float(cell['verified_rows']):.3g}"] if cell else [""] * 3
-            lines.append("| " + " | ".join([f"[`{part.name}`]({part.page})", what_it_is(part), *figures]) + " |")
+        lines += [f"### {title}", "", "| method | what it is |", "|---|---|"]
+        lines += [f"| [`{part.name}`]({part.page}) | {what_it_is(part)} |" for part in group]
         lines.append("")
     return "\n".join(lines).rstrip()
 
@@ -187,8 +183,9 @@ def figures_block(what):
     if cells:
         shown = list({cell["config"]: cell for cell in reversed(cells)}.values())[::-1][:MOST_FIGURES]  # the first cell of each config
         other = {"drafter": "verifier", "verifier": "drafter", "policy": "drafter"}[part.kind]
-        lines += ["## Figures", "", "Compare rows of one config only. One workload for all: [methods side by side](../results/methods.md)."
-                  + (f" All {len(cells)} cells: [methods.csv](../../results/methods/methods.csv)." if len(cells) > len(shown) else ""), "",
+        notes = ["Compare rows of one config only."] * (len(shown) > 1) + ["[All methods on one workload](../results/methods.md)."]
+        notes += [f"[All {len(cells)} cells](../../results/methods/methods.csv)."] * (len(cells) > len(shown))
+        lines += ["## Figures", "", " ".join(notes), "",
                   f"| config | {part.kind} | {other} | tokens per round | draft passes | verified rows |", "|---|---|---|---|---|---|"]
         lines += [f"| {cell['config']} | {cell[part.kind]} | {cell[other]}{', policy ' + cell['policy'] if cell['policy'] and part.kind != 'policy' else ''} | "
                   f"{float(cell['tokens_per_round']):.3f} | {float(cell['draft_passes']):.3g} | {float(cell['verified_rows']):.3g} |" for cell in shown]
