@@ -1,4 +1,5 @@
 #include "sim/doors/cli/command.h"
+#include "sim/doors/cli/command_line.h"
 
 namespace specsim::cli {
 
@@ -29,6 +30,12 @@ const std::vector<Command>& commands() {
       {"man", "the manual page", man_command},
       {"reference", "all of these as one page (docs/reference.md)", reference_command}};
   return list;
+}
+
+CommandInfo command_info(const Command& command) {
+  const NoteCommandInfo noting;
+  command.run({});
+  return noting.info;
 }
 
 }  // namespace specsim::cli
