@@ -5,6 +5,7 @@
 #include "sim/hardware/latency/deployment.h"
 #include "sim/hardware/latency/pass.h"
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,6 +41,8 @@ struct PricedPass {
   double shared = 0.0;        // share of that part's variance that passes over other rows have in common with it
   double ratio = 1.0;         // time over that of the pass over the grid's first number of tokens, at the same batch and context
   std::optional<bool> fits;   // whether model and cache fit into memory; nullopt for a draft, beside which its target lies there
+  double joules = std::numeric_limits<double>::quiet_NaN();  // of all GPUs; NaN where their power is not known
+  double joules_error = 0.0;                                 // standard deviation of its logarithm
 };
 
 struct PricedPasses {

@@ -85,6 +85,7 @@ void add_plan_options(CommandLine& line, PlanOptions& options) {
   add_workload_options(line, options.workload);
   line.add(
       {{"batch", options.workload.batches, workload_interval("batch"), "sequences decoded together; 1,4,16: a plan for each"}});
+  add_spending_options(line, options.workload.spending);
   add_acceptance_options(line, options.acceptance);
   line.add({{"trace", options.acceptance.trace, "acceptance: a JSONL trace"},
             {"longest", options.longest, config::between(1, kMaxDraftLength), "longest draft length that is tried"},

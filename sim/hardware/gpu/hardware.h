@@ -3,6 +3,7 @@
 
 #include "sim/foundation/config/arguments.h"
 #include "sim/hardware/gpu/kernels.h"
+#include "sim/hardware/gpu/power_draw.h"
 #include "sim/hardware/presets/presets.h"
 
 #include <memory>
@@ -34,6 +35,12 @@ struct Calibration {
   std::optional<double> unequal_contexts;
 };
 
+// What an hour of one GPU costs.
+struct HourlyPrice {
+  double dollars_per_hour = 0.0;
+  std::string source;  // list and date
+};
+
 struct Hardware {
   std::string name;
   double memory_bytes = 0.0;
@@ -62,6 +69,8 @@ struct Hardware {
   bool other_links = false;     // all-reduces of the fits went over links of another kind than this machine's
   std::string fitted_on;        // another GPU whose measurements the calibration is from; empty: its own
   bool unverified = false;
+  std::optional<PowerDraw> power;      // none: its power is not known
+  std::optional<HourlyPrice> price;    // none: no list has it
 };
 
 // Seconds of `groups` equal matrix products in one kernel: each `rows` by `inner` times `inner` by `outer`, weights of

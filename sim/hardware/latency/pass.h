@@ -47,6 +47,8 @@ struct PassTime {
   // Of the host's work, what runs while the GPU does: no part of the pass. A processor that waits for the GPU adds it.
   double behind = 0.0;
   double experts = 0.0;  // what experts take of weights and compute
+  // Energy of one GPU beyond what it draws idle all the time; 0: its power is not known (energy.h).
+  double work_joules = 0.0;
 
   [[nodiscard]] double total() const { return weights + compute + kv + communication + launch + host + sampling; }
   PassTime& operator+=(const PassTime& other) { return add(1.0, other); }
@@ -60,6 +62,7 @@ struct PassTime {
     sampling += times * other.sampling;
     behind += times * other.behind;
     experts += times * other.experts;
+    work_joules += times * other.work_joules;
     return *this;
   }
 };
