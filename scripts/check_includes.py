@@ -81,6 +81,8 @@ GROUPS = {
         "plan": ["base", "tokens", "families", "presets", "latency", "theory", "logs", "spec", "run", "judge", "report"],
         # Servers under load as experiments: read once, swept over loads, judged.
         "load": ["base", "rng", "config", "latency", "engine", "arrivals", "serve", "spec", "plan", "report"],
+        # Which GPUs and settings to take for a load.
+        "choose": ["base", "presets", "model", "latency", "spec", "plan", "load", "report"],
         # Runs of a server to what they teach of it, and what to measure next.
         "tune": ["base", "config", "latency", "logs", "load", "report"],
     },
@@ -102,7 +104,7 @@ GROUPS = {
                 "audit", "plan", "load"],
         # Options in, one call, print.
         "cli": ["base", "rng", "config", "families", "draft", "verify", "presets", "gpu", "model", "latency", "placement", "theory", "spec", "run",
-                "judge", "audit", "plan", "fit", "calibrate", "report", "arrivals", "serve", "load", "tune", "logs"],
+                "judge", "audit", "plan", "fit", "calibrate", "report", "arrivals", "serve", "load", "choose", "tune", "logs"],
         # The package for Python: the library and the commands, and rules that it registers.
         "python": ["base", "verify", "api", "cli"],
     },
