@@ -77,11 +77,12 @@ void mark_pareto(std::vector<Choice>& ranked, Objective objective) {
 
 }  // namespace
 
-double Choice::tokens_per_second() const { return summary ? summary->output_throughput : estimate.tokens_per_second; }
+// Of a load that does not wait for answers the tokens are those that are asked for, however a short run ends.
+double Choice::tokens_per_second() const { return summary && estimate.closed ? summary->output_throughput : estimate.tokens_per_second; }
 double Choice::tpot_ms() const { return summary ? summary->tpot_ms.mean : estimate.tpot_ms; }
 double Choice::ttft_ms() const { return summary ? summary->ttft_ms.mean : estimate.ttft_ms; }
 double Choice::joules_per_token() const { return summary ? serve::joules_per_token(*summary) : estimate.joules_per_token; }
-double Choice::dollars_per_million() const { return summary ? serve::dollars_per_million(*summary) : estimate.dollars_per_million; }
+double Choice::dollars_per_million() const { return summary && estimate.closed ? serve::dollars_per_million(*summary) : estimate.dollars_per_million; }
 
 double Choice::objective(Objective which) const {
   if (which == Objective::cost) return dollars_per_million();
@@ -89,10 +90,7 @@ double Choice::objective(Objective which) const {
 }
 
 double Choice::error(Objective which) const {
-  double times = std::hypot(estimate.error, estimate.point.acceptance_error);
-  // Below saturation the clients decide how many tokens come.
-  if (summary)
-    times = std::log(serve::bounds(*summary, serve::Bounded::throughput).high / summary->output_throughput) / report::kIn95;
+  const double times = estimate.closed ? std::hypot(estimate.error, estimate.point.acceptance_error) : 0.0;
   return which == Objective::joules ? std::hypot(times, estimate.power_error) : times;
 }
 
@@ -272,7 +270,9 @@ Chosen choose(const Question& question, const SearchOptions& options) {
   std::vector<Choice> rest;
   for (Choice& one : open) (one.keeps_slo ? chosen.ranked : one.summary ? missed : rest).push_back(std::move(one));
   std::stable_sort(chosen.ranked.begin(), chosen.ranked.end(), [&](const Choice& a, const Choice& b) {
-    return a.objective(question.objective) < b.objective(question.objective);
+    const double own = a.objective(question.objective);
+    const double other = b.objective(question.objective);
+    return own != other ? own < other : a.tpot_ms() < b.tpot_ms();
   });
   for (Choice& one : chosen.ranked) {
     const Choice& best = chosen.ranked.front();

@@ -94,6 +94,7 @@ Estimate EnginePlans::estimate(double replicas, const serve::Slo& slo) {
   Estimate result;
   result.gpus = replicas * static_cast<double>(engine_.tensor_parallel);
   result.context = context_;
+  result.closed = load_.users > 0.0;
   if (largest_ < 1 || !(at(1).tokens_per_second > 0.0)) return result;
   const double prefill = prompt_.total();
   double requests = 0.0;  // a second, of this engine

@@ -51,6 +51,7 @@ struct Estimate {
   double power_error = 0.0;
   plan::PlanPoint point;  // the round
   double context = 0.0;
+  bool closed = false;  // users decide how many requests come, and send more to a faster server
   [[nodiscard]] double tokens_per_gpu() const { return tokens_per_second / gpus; }
 };
 

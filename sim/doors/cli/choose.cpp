@@ -182,8 +182,13 @@ void print_chosen(const ChooseOptions& options, const Chosen& chosen, const choo
         if (const std::string command = choose::start_command(chosen.ranked[i]); !command.empty())
           print_output("start {}: {}\n", i + 1, command);
   }
+  const auto ranked = [&](const choose::DraftChoice& draft) {
+    return std::any_of(chosen.ranked.begin(), chosen.ranked.end(), [&](const Choice& one) { return one.engine->draft == &draft; });
+  };
   for (const choose::DraftChoice& one : question.drafts)
-    if (one.drafts && options.verbose) print_output("acceptance of {}: {}\n", one.label, one.source);
+    if (one.drafts && (options.verbose || ranked(one))) print_output("acceptance of {}: {}\n", one.label, one.source);
+  if (std::any_of(question.drafts.begin(), question.drafts.end(), [&](const auto& one) { return one.drafts && one.model == "none" && ranked(one); }))
+    print_words("n-gram: every round drafts here and proposals take no time; a table counts the rounds that found a match alone, so this is the most that it gives");
   if (!drafts.left_out.empty())
     print_words(fmt::format("left out, without a published acceptance for {}: {} (--alpha DRAFT=0.7 adds one)", question.target,
                             fmt::join(drafts.left_out, ", ")));
