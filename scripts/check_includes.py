@@ -4,18 +4,22 @@
     scripts/check_includes.py              check sim/ and tests/ of this repository
     scripts/check_includes.py --self-test  check that every kind of violation is caught
 
-Refused: an include of a room (or file) that the table below does not allow, and an entry of the table that nothing uses; code in sim/ that
-includes tests or Catch2; quoted includes that are not rooted at the repository; headers without #pragma once; `using namespace` at file or
-namespace scope in a header; two types of one name in one program, of which the linker would silently take one's functions for both's (types
-in anonymous namespaces are their file's own); files of sim/, a header and its .cpp as one, that include each other in a circle.
+Violations:
+  - an include of a room (or file) that the table below does not allow, and an entry of the table that no file uses
+  - code in sim/ that includes tests or Catch2
+  - quoted includes that are not rooted at the repository
+  - headers without #pragma once, and `using namespace` at file or namespace scope in a header
+  - two types of the same name in one program: the linker would silently use the functions of one for both. Types in anonymous namespaces
+    belong to their file
+  - files of sim/ that include each other in a circle; a header and its .cpp count as one file
 """
 
 import re
 import sys
 from pathlib import Path
 
-# Group -> room -> what that room may include besides itself: "room" for all of a room, "room/file.h" for that file alone. Groups and
-# rooms stand in an order from the ground up: a room may see only rooms above it in this table.
+# Group -> room -> what that room may include besides itself: "room" for all of a room, "room/file.h" for that file alone. Groups and rooms are
+# ordered from the ground up: a room may only include rooms above it in this table.
 BASIS = ["base", "rng", "math", "config"]
 GROUPS = {
     # Errors, random numbers, distributions as tables, YAML, tables and CSV.
@@ -24,7 +28,7 @@ GROUPS = {
         "rng": [],
         "math": ["base"],
         "config": ["base"],
-        # Columns, CSV, tables, intervals, manifests: what every command writes, whatever it is of.
+        # Columns, CSV, tables, intervals, manifests: the output of every command.
         "report": ["base", "math/quantiles.h", "config"],
     },
     # One round of speculative decoding, and theory that shares no code with it.
@@ -36,16 +40,16 @@ GROUPS = {
         # A verifier may use only what a real server has, the distributions at the drafted positions: never families.
         "verify": BASIS + ["tokens"],
         "decode": ["base", "rng", "math", "draft", "verify", "families"],
-        # An oracle that shares code with the suspect agrees with it.
+        # An oracle that shares code with the code under test would agree with its mistakes.
         "theory": ["base", "math/series.h"],
     },
-    # How long a pass takes, who runs where, the event queue.
+    # The time of a pass, placements, the event queue.
     "hardware": {
         # GPUs, models and engines by name, built into the program; models from a config.json.
         "presets": ["config"],
         # A GPU: its data sheet, and fits of its measured kernels.
         "gpu": ["base", "config", "presets"],
-        # What a model's passes read and compute.
+        # Reads and computations of a model's passes.
         "model": ["config", "presets", "gpu"],
         # A pass as operations, the kernels that compute them, the host; time, error and memory.
         "latency": ["base", "config", "math/quantiles.h", "presets", "gpu", "model"],
@@ -59,7 +63,7 @@ GROUPS = {
         "spec": ["base", "rng", "config", "families", "draft", "verify", "presets", "model", "latency", "decode", "placement", "theory"],
         # Cells to counts; journal, shards, resumption.
         "run": ["base", "rng", "engine", "decode", "placement", "spec", "report"],
-        # Which theory covers which cell, what it says, and the verdict.
+        # Choice of the theory for each cell, its predictions, and the verdict.
         "judge": ["base", "math", "config", "verify", "decode", "theory", "spec", "run", "report"],
         # Exact enumeration of what production runs.
         "audit": ["base", "families", "verify", "decode", "spec", "report"],
@@ -68,11 +72,11 @@ GROUPS = {
     },
     # Servers under load, and what real servers log.
     "serving": {
-        # What clients ask of a server: when requests are sent, how long they are.
+        # Requests of clients: when they are sent, how long they are.
         "arrivals": ["base", "rng", "config"],
-        # Logs and metrics of servers to counts of acceptance: for the commands and for the explorer, so of the least.
+        # Logs and metrics of servers to counts of acceptance: used by the commands and by the explorer, so with few dependencies.
         "logs": ["base", "math/quantiles.h"],
-        # A server that they meet: schedulers, paged cache, policies, prices of steps, metrics.
+        # The simulated server: schedulers, paged cache, policies, times of steps, metrics.
         "serve": BASIS + ["families", "draft", "latency", "placement", "arrivals", "spec", "run", "report"],
     },
     # Decisions.
@@ -83,26 +87,26 @@ GROUPS = {
         "load": ["base", "rng", "config", "latency", "engine", "arrivals", "serve", "spec", "plan", "report"],
         # Which GPUs and settings to take for a load.
         "choose": ["base", "presets", "model", "latency", "spec", "plan", "load", "report"],
-        # Runs of a server to what they teach of it, and what to measure next.
+        # From runs of a server to its parameters, and the next measurement.
         "tune": ["base", "config", "latency", "logs", "load", "report"],
     },
     # Real small models on a CPU and on a GPU.
     "lab": {
-        # Real models decode with the verifiers that are simulated, and know no synthetic distribution.
+        # Real models decode with the same verifiers as the simulator, and use no synthetic distribution.
         "llm": BASIS + ["draft", "verify", "model"],
-        # The same models on a GPU, behind the same interface.
+        # The same models on a GPU, with the same interface.
         "cuda": ["base", "rng", "math", "llm"],
         # Passes, acceptance and validation of real models.
         "calibrate": BASIS + ["draft", "verify", "model", "latency", "llm", "cuda", "plan", "report"],
     },
     # The ways in.
     "doors": {
-        # The library for programs of others: one header.
+        # The library for other programs: one header.
         "api": ["base", "config", "spec", "run", "judge", "report"],
-        # Questions of the page in the browser, as JSON.
+        # Questions of the explorer's page, as JSON.
         "web": ["base", "math", "config", "families", "verify", "presets", "decode", "theory", "logs", "spec", "run", "judge", "tune",
                 "audit", "plan", "load"],
-        # Options in, one call, print.
+        # The commands: options, one call, output.
         "cli": ["base", "rng", "config", "families", "draft", "verify", "presets", "gpu", "model", "latency", "placement", "theory", "spec", "run",
                 "judge", "audit", "plan", "fit", "calibrate", "report", "arrivals", "serve", "load", "choose", "tune", "logs"],
         # The package for Python: the library and the commands, and rules that it registers.
@@ -112,13 +116,13 @@ GROUPS = {
 ALLOWED = {room: allowed for rooms in GROUPS.values() for room, allowed in rooms.items()}
 GROUP = {room: group for group, rooms in GROUPS.items() for room in rooms}
 
-# A single file lent to another room must not carry in what that room may not see: not even its own room's other files.
+# A single file that another room may include must not bring in files that this room may not see, not even others of its own room.
 LENT = {
     "math/quantiles.h": [],
     "math/series.h": ["base"],
 }
 
-# A second header of a .cpp, for its tests: one unit with it.
+# Second headers of a .cpp, used by its tests. The .cpp and both headers form one unit.
 SECOND_HEADERS = {"sim/foundation/rng/philox_instructions": "sim/foundation/rng/philox"}
 
 GENERATED = {"specsim_version.h"}
@@ -140,7 +144,7 @@ TOKEN = re.compile(
 
 
 def room_of(path):
-    """The room of "sim/GROUP/ROOM/..."; None elsewhere, and where the room belongs to another group."""
+    """The room of "sim/GROUP/ROOM/..."; None for other paths, and if the room belongs to another group."""
     parts = path.split("/")
     return parts[2] if parts[0] == "sim" and len(parts) > 3 and GROUP.get(parts[2], parts[1]) == parts[1] else None
 
@@ -151,7 +155,7 @@ def inside_group(path):
 
 
 def check_include(path, target, quoted):
-    """What is wrong with an include of `target` in the file `path`; None if nothing."""
+    """The problem with an include of `target` in the file `path`; None if it is allowed."""
     if not path.startswith("sim/"):
         return None
     if target.startswith("tests/") or target.startswith("catch2/"):
@@ -166,7 +170,7 @@ def check_include(path, target, quoted):
         return f"includes \"{target}\", allowed: paths without \"..\""
     room, other = room_of(path), room_of(target)
     if room is None:
-        return None  # check_text has said so
+        return None  # check_text has reported it
     inside = inside_group(path)
     if other is None:
         return f"includes \"{target}\", allowed: sim/GROUP/ROOM/file.h"
@@ -177,7 +181,7 @@ def check_include(path, target, quoted):
         allowed, who = ALLOWED[room], f"sim/{GROUP[room]}/{room}"
         itself = True
     else:
-        return None  # check_text has said so
+        return None  # check_text has reported it
     if (itself and other == room) or other in allowed or inside_group(target) in allowed:
         return None
     names = ([f"{room} (itself)"] if itself else []) + allowed
@@ -250,8 +254,8 @@ def types_of(text):
 
 
 def check_types(texts):
-    """Types that two files of one program define, as "path:line: message" strings; `texts`: {path: text}. sim/ is a program, and
-    so is each folder of tests/ with the headers of tests/ that it includes."""
+    """Types that two files of one program define, as "path:line: message" strings; `texts`: {path: text}. sim/ is a program, and so is each folder of
+    tests/ with the headers of tests/ that it includes."""
     programs = {}
     for path in texts:
         folder = path.split("/")[1]
@@ -281,13 +285,13 @@ def check_types(texts):
 def check_order(groups):
     """Rooms of the table that may include a room below them."""
     order = [room for rooms in groups.values() for room in rooms]
-    return [f"scripts/check_includes.py:1: {room} may include {entry}, which stands below it, allowed: rooms above it"
+    return [f"scripts/check_includes.py:1: {room} may include {entry}, which is below it, allowed: rooms above it"
             for rooms in groups.values() for room, allowed in rooms.items() for entry in allowed
             if order.index(entry.split("/")[0]) >= order.index(room)]
 
 
 def unit_of(path):
-    """A header and its .cpp are one unit: the path without its ending."""
+    """The path without its ending: a header and its .cpp are one unit."""
     stem = path.rsplit(".", 1)[0]
     return SECOND_HEADERS.get(stem, stem)
 
@@ -305,7 +309,7 @@ def check_circles(texts):
                 own.setdefault(unit_of(target), (path, texts[path].count("\n", 0, include.start()) + 1, target))
 
     def way_back(start):
-        """The shortest circle from the unit to itself, as a list of units; None where there is none."""
+        """The shortest circle from the unit to itself, as a list of units; None if there is none."""
         before, todo = {}, [start]
         while todo:
             unit = todo.pop(0)
@@ -334,7 +338,7 @@ def check_circles(texts):
 
 
 def check_used(texts):
-    """Rooms of the table that a room may include and does not: the table is the map that people read."""
+    """Rooms of the table that a room may include and does not include. They are refused because the table is also the map for readers."""
     used = {(room_of(path), room_of(include.group("quoted"))) for path, text in texts.items() if path.startswith("sim/")
             for include in TOKEN.finditer(text) if include.group("quoted")}
     return [f"scripts/check_includes.py:1: sim/{GROUP[room]}/{room} may include {entry} and does not, allowed: what it includes"
@@ -421,7 +425,7 @@ def self_test():
     if check_used(every) or len(unused) != 1 or "sim/rounds/theory may include math/series.h and does not" not in unused[0]:
         failures.append(f"expected one entry of the table that nothing uses, got {check_used(every)} and {unused}")
     upward = check_order({"foundation": {"base": [], "rng": ["math"]}, "rounds": {"math": ["base"]}})
-    if check_order(GROUPS) or len(upward) != 1 or "rng may include math, which stands below it" not in upward[0]:
+    if check_order(GROUPS) or len(upward) != 1 or "rng may include math, which is below it" not in upward[0]:
         failures.append(f"expected one room that looks up, got {check_order(GROUPS)} and {upward}")
     for failure in failures:
         print(f"self-test: {failure}", file=sys.stderr)

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""An experiment over many tasks: an array job of Slurm, or processes of this machine. `specsim cluster` runs this.
+"""Runs an experiment as many tasks: an array job of Slurm, or processes of this machine. `specsim cluster` calls this script.
 
     specsim cluster slurm CONFIG... --tasks N --out DIR [options]    submit an array job of shards and a merge that waits for it
-    specsim cluster local:N CONFIG... --tasks M --out DIR [options]  the same here, N processes at a time
-    specsim cluster status DIR                                       what is done, what is missing
+    specsim cluster local:N CONFIG... --tasks M --out DIR [options]  the same on this machine, N processes at a time
+    specsim cluster status DIR                                       list finished and missing shards
 
-DIR/shards/I holds shard I; DIR gets what `specsim merge` makes of them, the same to the byte as one run. The same command again
-restarts only what is missing. A task that is cut off (preemption, time limit, reboot) goes on from its journal when it is
+DIR/shards/I holds shard I. `specsim merge` combines the shards in DIR; the files are the same to the byte as those of one run. The same
+command again restarts only missing shards. An interrupted task (preemption, time limit, reboot) continues from its journal when it is
 queued again.
 """
 import argparse
@@ -30,33 +30,33 @@ SPECSIM = os.environ.get("SPECSIM_PROGRAM", "build/specsim")
 PLAN = "cluster.json"
 MOST_TASKS = 100000
 MOST_BYTES = 1 << 28  # a plan holds the texts of its configs
-SECONDS_TO_STOP = 10  # for a task to keep what is finished
-RESULTS = ("data.csv", "counts.csv", "waterfall.csv")  # what merge writes, beside manifest.yaml
+SECONDS_TO_STOP = 10  # time that a task gets to keep its finished work
+RESULTS = ("data.csv", "counts.csv", "waterfall.csv")  # files that merge writes, besides manifest.yaml
 BAD_INPUT, REFUSED, INTERRUPTED = 2, 4, 6
 
-# What differs between two experiments reaches the scripts as arguments, never as text of theirs: no name can be read as a command.
+# Differences between two experiments reach the scripts as arguments, never as text of theirs: no name can be read as a command.
 TASK = """#!/bin/bash
-# One shard: nothing to do where it is finished; else its journal is gone on from.
-# usage: task.sh OUT HERE TASKS THREADS PROGRAM ARGUMENT..., the shard's number in SLURM_ARRAY_TASK_ID or SPECSIM_SHARD
+# One shard. A finished shard is left alone; an unfinished one continues from its journal. usage: task.sh OUT HERE TASKS THREADS PROGRAM ARGUMENT...,
+# with the shard's number in SLURM_ARRAY_TASK_ID or SPECSIM_SHARD
 set -u
 out=$1 here=$2 tasks=$3 threads=$4
 shift 4
 shard=${SLURM_ARRAY_TASK_ID:-${SPECSIM_SHARD-}}
 folder=$out/shards/$shard
 if [[ -e $folder/manifest.yaml && ! -e $folder/journal.txt ]]; then exit 0; fi
-# From here on, so that no signal leaves the program alone.
+# From here on signals are forwarded, so that none of them leaves the program running alone.
 child=; stopped=0
 trap 'stopped=1; if [[ -n $child ]]; then kill -TERM $child; fi' TERM INT
 mkdir -p -- "$out/shards"
 cd -- "$here" || exit 4
-# In the background, so that the shell hears the signal of a limit that comes near, and passes it on.
+# The program runs in the background, so that the shell can pass on the signal that comes before a time limit.
 "$@" --shard "$shard/$tasks" --out "$folder" --resume --quiet --threads "${SLURM_CPUS_PER_TASK:-$threads}" &
 child=$!
 if ((stopped)); then kill -TERM $child; fi
 wait $child; status=$?
 while kill -0 $child 2>/dev/null; do wait $child; status=$?; done
 if ((status == 6)) && [[ -n ${SLURM_JOB_ID-} ]]; then
-  scontrol requeue "$SLURM_JOB_ID"  # cut off near its limit: the journal has what is finished
+  scontrol requeue "$SLURM_JOB_ID"  # interrupted near its limit: the journal has the finished work
   sleep 30
 fi
 exit $status
@@ -79,7 +79,7 @@ class Refused(Exception):
 
 
 class Stop:
-    """Signals that would end this: an exception at once, or a flag where processes of its own are to be stopped first."""
+    """Signals that would end this process raise an exception at once, or set a flag if child processes must be stopped first."""
 
     asked, waits, quiet, output_error = False, False, False, 0
 
@@ -97,7 +97,7 @@ class Stop:
 
 
 def printable(text):
-    """As the program has it: nothing that a terminal acts upon."""
+    """Escaped as the program does it: no bytes that control a terminal."""
     def shown(found):
         code = ord(found[0])
         if 0xDC80 <= code <= 0xDCFF:  # a byte that is no UTF-8
@@ -108,7 +108,7 @@ def printable(text):
 
 
 def write(file, text):
-    """A stream that takes no more must not end the work: main() tells of it at the end."""
+    """A closed stream must not stop the work: main() reports it at the end."""
     data = (printable(text) + "\n").encode()
     try:
         while data:
@@ -128,7 +128,7 @@ def tell(text):
 
 
 def ended(command, **streams):
-    """A program's status and what was piped of it; KeyboardInterrupt where a signal came, and the program is gone then."""
+    """A program's status and its piped output; KeyboardInterrupt after a signal, when the program has ended."""
     Stop.waits = True
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, encoding="utf-8", errors="replace", **streams)
     until = None
@@ -149,7 +149,7 @@ def ended(command, **streams):
 
 
 def write_whole(path, text, mode=0o644):
-    """In one step, whatever is there; bytes of names that are no UTF-8 as they are."""
+    """Writes a file in one step, even over an existing one; bytes of names that are not UTF-8 are kept."""
     part = path.with_name(path.name + ".part")
     part.unlink(missing_ok=True)
     part.write_bytes(os.fsencode(text))
@@ -210,13 +210,13 @@ def finished(shards, number):
 
 def missing_shards(out, tasks):
     shards = out / "shards"
-    # One look at the folder: 10,000 shards are quick.
+    # A single listing of the folder: 10,000 shards are fast.
     there = {entry.name for entry in os.scandir(shards)} if shards.is_dir() else set()
     return [number for number in range(1, tasks + 1) if str(number) not in there or not finished(shards, number)]
 
 
 def ranges(numbers):
-    """1-3,7 as sbatch --array takes it."""
+    """Numbers in the form of sbatch --array: 1-3,7."""
     parts = []
     for number in numbers:
         if parts and parts[-1][1] == number - 1:
@@ -227,7 +227,7 @@ def ranges(numbers):
 
 
 def checked(options):
-    """Whether the program takes the config: its own messages, before anything is submitted."""
+    """Runs the program's own check of the config, so that its messages come before anything is submitted."""
     status, output, error = ended([SPECSIM, "run", *run_arguments(options), "--dry-run"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if status:
         tell(error.removesuffix("\n"))
@@ -236,23 +236,23 @@ def checked(options):
 
 
 def alone(out):
-    """Locks DIR's logs until this process ends: DIR itself is what merge locks."""
+    """Locks DIR's logs until this process ends; DIR itself is locked by merge."""
     try:
         fcntl.flock(os.open(out / "logs", os.O_RDONLY | os.O_DIRECTORY), fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise BadInput(f"{out}: another specsim cluster is at work here, allowed: another --out, or this one when it has ended")
     except OSError:
-        pass  # a file system without locks lacks the word to a second one
+        pass  # file systems without locks do not protect against a second process
 
 
 def refuse_controls(name, text):
-    """A line break in a path ends a line of a log, and of any script that someone writes around it."""
+    """Refuses line breaks in a path: they would end a line of a log, and of a user's script."""
     if any(unicodedata.category(letter) == "Cc" for letter in text):
         raise BadInput(f"{name}: {json.dumps(text)} has a control character, allowed: a text without line breaks and other control characters")
 
 
 def listed(manifest):
-    """The files that a manifest lists as results; none where it is no manifest of specsim."""
+    """The files that a manifest lists as results; an empty list if it is not a manifest of specsim."""
     try:
         text = manifest.read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError):
@@ -263,20 +263,20 @@ def listed(manifest):
 
 
 def shard_files(folder):
-    """The files of a shard that specsim wrote: what its manifest lists, the manifest, and the journal of a run that is unfinished."""
+    """The files of a shard that specsim wrote: those in its manifest, the manifest, and the journal of an unfinished run."""
     journal, manifest = folder / "journal.txt", folder / "manifest.yaml"
     names = listed(manifest)
     own = {*names, "manifest.yaml"} if names else set()
     if not journal.is_symlink() and journal.is_file():
         with open(journal, "rb") as file:
             begin = file.read(16)
-        if b"specsim journal ".startswith(begin):  # cut off while it wrote its results, too
+        if b"specsim journal ".startswith(begin):  # also of a run that was interrupted while it wrote its results
             own |= {"journal.txt", "manifest.yaml", *RESULTS}
     return own | {name + ".part" for name in own}
 
 
 def shards_of_specsim(shards):
-    """The folders of shards in DIR/shards with their files; BadInput where something there is not specsim's."""
+    """The folders of shards in DIR/shards with their files; BadInput if one of them is not specsim's."""
     found = []
     if shards.is_symlink() or (os.path.lexists(shards) and not shards.is_dir()):
         raise BadInput(f"{shards}: is no directory of its own, allowed: another --out, or none of this name there")
@@ -287,7 +287,7 @@ def shards_of_specsim(shards):
         files = sorted(folder.iterdir())
         for file in files:
             if file.name not in own or (file.is_dir() and not file.is_symlink()):
-                raise BadInput(f"{file}: no manifest.yaml beside it lists it, allowed: another --out, or none of this name there")
+                raise BadInput(f"{file}: no manifest.yaml in its folder lists it, allowed: another --out, or none of this name there")
         found.append((folder, files))
     return found
 
@@ -300,7 +300,7 @@ def remove_shards(shards):
 
 
 def claimed(options):
-    """Makes DIR this experiment's; refuses one that is another's."""
+    """Assigns DIR to this experiment; refuses a folder of another one."""
     out = Path(options.out).resolve()
     refuse_controls("--out", str(out))
     refuse_controls("the working directory", os.getcwd())
@@ -309,7 +309,7 @@ def claimed(options):
               "text": [Path(one).read_text(encoding="utf-8", errors="surrogateescape") if Path(one).exists() else "" for one in options.config]}
     for name, paths in (("--out", [str(out)]), ("config", wanted["config"])):
         for path in paths:
-            if any("\ud800" <= letter <= "\udfff" for letter in path):  # manifests, which name them, are text
+            if any("\ud800" <= letter <= "\udfff" for letter in path):  # manifests name these paths and are text
                 raise BadInput(f"{name}: {path} is no UTF-8, allowed: a path in UTF-8")
     plan = out / PLAN
     if plan.exists() and not options.force:
@@ -317,28 +317,28 @@ def claimed(options):
         unlike = [key for key in wanted if found.get(key) != wanted[key]]
         if unlike:
             what = "another text of the config" if unlike == ["text"] else "other " + ", ".join(key for key in unlike if key != "text")
-            raise BadInput(f"{out}: holds tasks of {what}, allowed: the same again, another --out, or --force to begin anew")
+            raise BadInput(f"{out}: holds tasks of {what}, allowed: the same again, another --out, or --force to start again")
     elif out.is_dir() and any(out.iterdir()) and not options.force:
         raise BadInput(f"{out}: holds something else, allowed: an empty or new directory, or --force")
     for name in RESULTS:
         if not options.force and os.path.lexists(out / name) and not (out / "manifest.yaml").exists():
-            raise BadInput(f"{out / name}: is here without a manifest.yaml that says what made it, allowed: another --out, or --force to begin anew")
+            raise BadInput(f"{out / name}: is here without a manifest.yaml that shows what made it, allowed: another --out, or --force to start again")
     if options.force:
-        shards_of_specsim(out / "shards")  # refuses what is somebody else's before anything is touched
+        shards_of_specsim(out / "shards")  # refuses foreign files before any is removed
     if options.dry_run:
         return out
     (out / "logs").mkdir(parents=True, exist_ok=True)
     alone(out)
     if options.force:
         remove_shards(out / "shards")
-        for name in (*RESULTS, "manifest.yaml", "journal.txt"):  # merge replaces nobody's files by itself
+        for name in (*RESULTS, "manifest.yaml", "journal.txt"):  # merge itself replaces no foreign files
             (out / name).unlink(missing_ok=True)
     write_whole(plan, json.dumps(wanted, indent=1) + "\n")
     return out
 
 
 def scripts(out):
-    """Writes task.sh and merge.sh: what is submitted, to be read and changed."""
+    """Writes task.sh and merge.sh, the submitted scripts, which users can read and change."""
     for file, text in (("task.sh", TASK), ("merge.sh", MERGE)):
         write_whole(out / file, text, 0o755)
 
@@ -348,7 +348,7 @@ def task_words(options, out):
 
 
 def sbatch_words(options, out, kind, pattern):
-    """Options of sbatch for one kind of job; a percent sign in the path of its log is no pattern."""
+    """Options of sbatch for one kind of job. A percent sign in the log's path must not act as a pattern."""
     name = re.sub(r"[^A-Za-z0-9_.-]", "_", options.name or Path(options.config[0]).stem)
     log = str(out / "logs").replace("%", "%%") + "/" + pattern
     return [f"--job-name={name}{kind}", f"--output={log}", *(word for one in options.sbatch for word in shlex.split(one))]
@@ -375,19 +375,19 @@ def slurm(options, out):
         return merge(out)
     at_once = f"%{options.at_once}" if options.at_once else ""
     jobs = []
-    # Arrays of at most MaxArraySize - 1, which sites set low: larger experiments are several.
+    # An array has at most MaxArraySize - 1 tasks, and some sites set this low: larger experiments use several arrays.
     for first in range(0, len(missing), options.array):
         jobs.append(submitted(["--array", ranges(missing[first:first + options.array]) + at_once, "--requeue", "--open-mode=append",
                                "--signal=B:TERM@60", *sbatch_words(options, out, "", "%A_%a.out"), *task_words(options, out)]))
     last = submitted(["--dependency", "afterok:" + ":".join(jobs), "--kill-on-invalid-dep=yes",
                       *sbatch_words(options, out, "-merge", "merge_%j.out"), str(out / "merge.sh"), str(out), os.getcwd(), SPECSIM])
     say(f"submitted {len(missing)} of {options.tasks} shards as job {', '.join(jobs)}, and the merge as job {last}")
-    say(f"specsim cluster status {out} tells how far they are; the same command again restarts what is missing")
+    say(f"specsim cluster status {out} shows their progress; the same command again restarts missing tasks")
     return 0
 
 
 def stop_tasks(processes):
-    """A task passes SIGTERM on to its program, which keeps what is finished; each is a session of its own, and nothing of it is left."""
+    """Stops the tasks: each passes SIGTERM on to its program, which keeps finished work. Each task is its own session, so that no process is left."""
     for process in processes:
         process.terminate()
     until = time.monotonic() + SECONDS_TO_STOP
@@ -477,7 +477,7 @@ def read(arguments):
     parser.add_argument("--array", default="1000", help="most tasks in one array job (the site's MaxArraySize less 1)")
     parser.add_argument("--at-once", help="most tasks of an array that run together")
     parser.add_argument("--name", help="name of the jobs")
-    parser.add_argument("--force", action="store_true", help="begin anew where --out holds other tasks")
+    parser.add_argument("--force", action="store_true", help="start again if --out holds other tasks")
     parser.add_argument("--dry-run", action="store_true", help="say what it would take and what is missing, and submit nothing")
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
     parser.add_argument("--format", default="table", choices=["table"], help="what is printed is text")

@@ -47,7 +47,7 @@ RESULTS = ROOT / "results/mutants"
 LEAST_KILLED = 0.9
 SEED = 1
 
-# Room: (how many mutants, scripts that judge what all cases of the test programs let live, the quickest first).
+# Room: (number of mutants, scripts that judge mutants that survive all cases of the test programs, the fastest first).
 ROOMS = {
     "plan": (40, ["tests/golden/plan_flags_test.py", "tests/cli/plan_batches_test.py", "tests/cli/output_test.py"]),
     "load": (40, ["tests/serve/flags_test.py", "tests/serve/sweep_test.py", "tests/serve/summary_test.py", "tests/serve/apart_test.py"]),
@@ -63,8 +63,8 @@ ROOMS = {
     "latency": (44, ["tests/cli/output_test.py"]),
 }
 PROGRAMS = ["unit", "serve", "parts"]  # of tests/; most mutants are killed by their cases
-LAST_PROGRAMS = ["placement", "engine", "exact", "llm", "stat"]  # asked when neither these nor the room's scripts have noticed
-TIERS = [0.1, 1.0, 10.0, 1e9]  # processor seconds of a case: all quicker ones are asked before the next
+LAST_PROGRAMS = ["placement", "engine", "exact", "llm", "stat"]  # run when neither these nor the room's scripts have detected the mutant
+TIERS = [0.1, 1.0, 10.0, 1e9]  # processor seconds of a case: all faster ones run before the next
 LONGEST_SCRIPT = 120.0  # processor seconds
 
 HEADER = """#pragma once
@@ -152,7 +152,7 @@ def clang_arguments(command):
 
 
 def sites_of_room(room, units, work):
-    """All sites of a room; read again only where a source has changed."""
+    """All sites of a room; parsed again only if a source has changed."""
     from mutant_sites import Site, sites_of
     sources = b"".join((ROOT / f).read_bytes() for u in units for f in u.files)
     key = digest(sources, (ROOT / "scripts/dev/mutant_sites.py").read_bytes())
@@ -171,7 +171,7 @@ def name_of(site):
 
 
 def choose(sites, count, seed):
-    """A share of every kind of mutant, by a hash of what it changes: other code that changes leaves the choice as it is."""
+    """A share of every kind of mutant, chosen by a hash of the changed expression, so that changes of other code leave the choice as it is."""
     occurrences = collections.Counter()
     by_kind = collections.defaultdict(list)
     for site in sites:
@@ -217,14 +217,14 @@ def run(command, **options):
 
 
 def write_changed(path, content):
-    """Leaves a file with this content as it is: ccache keeps nothing that is compiled from files of this very second."""
+    """Keeps the time stamp of a file with the same content: ccache keeps nothing that is compiled from files of the current second."""
     if not path.is_file() or path.read_bytes() != content:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
 
 
 def compile_unit(unit, mutants, build, work):
-    """Compiles a group with its mutants; mutants that do not compile are returned, and left out."""
+    """Compiles a group with its mutants; returns mutants that do not compile, and leaves them out."""
     from mutant_sites import instrument
     dropped = set()
     target = work / "objects" / (digest(unit.object)[:8] + "_" + Path(unit.object).name)
@@ -256,7 +256,7 @@ def compile_unit(unit, mutants, build, work):
 
 
 def link(build, work, objects, programs):
-    """The library and the programs with these objects in the place of the build's own. `objects`: the build's -> the mutants'."""
+    """Links the library and the programs with these objects in place of the build's own. `objects`: the build's -> the mutants'."""
     def last_command(target):
         result = run(["ninja", "-C", str(build), "-t", "commands", target])
         if result.returncode:
@@ -288,7 +288,7 @@ Test = collections.namedtuple("Test", "program name seconds reached")  # program
 
 
 def execute(command, environment, limit, kept=None):
-    """(status, processor seconds, output); status is None where `limit` processor seconds of one process were not enough."""
+    """(status, processor seconds, output); status is None if one process used more than `limit` processor seconds."""
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(["prlimit", f"--cpu={int(limit) + 1}", "--core=0", *command], cwd=ROOT, stdin=subprocess.DEVNULL,
                                    stdout=output, stderr=subprocess.STDOUT, env={**os.environ, **environment})
@@ -323,7 +323,7 @@ class Bench:
         return [n for n in names if n not in set(hidden)]
 
     def command(self, program, names):
-        # As Catch2 reads names: quoted, with its own signs escaped.
+        # Names in Catch2's syntax: quoted, with its special characters escaped.
         escaped = [re.sub(r'([\\,\[\]"])', r"\\\1", name) for name in names]
         text = "\n".join(escaped) + "\n"
         path = self.work / "scratch" / (digest(program, text)[:24] + ".txt")
@@ -342,7 +342,7 @@ class Bench:
         return status, Test(program, name, seconds, reached), text
 
     def baseline(self, rooms, programs):
-        """Every test on its own, without a mutant; what is known of an unchanged program is not asked again."""
+        """Runs every test alone, without a mutant; results of an unchanged program are kept."""
         kept = self.work / "baseline.json"
         known = json.loads(kept.read_text()) if kept.is_file() else {}
         library = digest((self.work / "libspecsim.a").read_bytes())
@@ -370,7 +370,7 @@ class Bench:
                 if i % 100 == 99:
                     print(f"  {i + 1} of {len(wanted)} tests without a mutant", flush=True)
                 name = test.program or test.name
-                if len(reached[name]) == waiting[name] and not failed:  # the whole of a program is known: kept for the next run
+                if len(reached[name]) == waiting[name] and not failed:  # the whole program is known: kept for the next run
                     known[name]["tests"] = reached[name]
                     kept.write_text(json.dumps({n: k for n, k in known.items() if k["tests"] or not waiting[n]}))
         if failed:
@@ -378,7 +378,7 @@ class Bench:
         return [Test(*t) for name, own in known.items() if name in programs or name.endswith((".py", ".sh")) for t in own["tests"]]
 
     def judge(self, number, room, tests):
-        """(verdict, what killed it)."""
+        """(verdict, the test that killed it)."""
         mine = sorted((t for t in tests if number in t.reached_set), key=lambda t: t.seconds)
         first = {f"specsim_tests_{p}" for p in PROGRAMS}
         verdict = self.ask_cases(number, [t for t in mine if t.program in first])
@@ -415,7 +415,7 @@ class Bench:
         return "killed", f"{own}: {match.group(1)}" if match else own
 
 
-# ---- what is known ----
+# ---- results of earlier runs ----
 
 FIELDS = ["room", "file", "function", "line", "kind", "before", "after", "line_text", "verdict", "by", "reason"]
 
@@ -515,7 +515,7 @@ def main():
         sites = sites_of_room(room, [u for u in units if u.room == room], work)
         mine = choose(sites, options.count or ROOMS[room][0], options.seed)
         mine = planted({f for u in units if u.room == room for f in u.files}) + mine
-        first = 1 + MOST_OF_A_ROOM * list(ROOMS).index(room)  # the same numbers whatever other rooms are asked for: ccache knows them
+        first = 1 + MOST_OF_A_ROOM * list(ROOMS).index(room)  # the same numbers for any choice of rooms, so that ccache finds the objects
         chosen.update((first + i, (room, site)) for i, site in enumerate(mine[:MOST_OF_A_ROOM]))
         print(f"{room}: {sum(r == room for r, _ in chosen.values())} of {len(sites)} possible mutants", flush=True)
     if options.list:

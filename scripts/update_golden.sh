@@ -1,5 +1,5 @@
 #!/bin/bash
-# Writes anew what tests compare the program's output with. Read the difference (git diff) before committing it.
+# Writes again what tests compare the program's output with. Read the difference (git diff) before committing it.
 #   scripts/update_golden.sh             docs/, README.md's figures, the map of rooms and tests/config/bad/*, by build/specsim
 #   SPECSIM=path scripts/update_golden.sh  by another program
 set -euo pipefail

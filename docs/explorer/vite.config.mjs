@@ -1,5 +1,5 @@
-// One file in the end: styles, script, the worker's script and the compiled core lie in index.html, so that the page opens from a
-// disk as well as from any host.
+// The build makes one file: index.html contains styles, script, the worker's script and the compiled core. So the page opens from a
+// disk and from any host.
 import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { defineConfig } from "vite";

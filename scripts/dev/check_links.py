@@ -35,7 +35,7 @@ def prose(text):
 
 
 def own(text):
-    """The page without what scripts/dev/docs_pages.py puts into it."""
+    """The page without the blocks that scripts/dev/docs_pages.py fills."""
     return re.sub(r"^<!-- (?:include|table|output|code):.*?^<!-- end -->$", lambda found: "\n" * found[0].count("\n"), text, flags=re.S | re.M)
 
 
@@ -135,7 +135,7 @@ def check_site(site):
     problems = []
     made = {path: Page(path.read_text()) for path in sorted(site.rglob("*.html"))}
     for path, page in made.items():
-        if path.name == "404.html":  # its links count from the server's root
+        if path.name == "404.html":  # links of the 404 page count from the server's root
             continue
         for target in page.targets:
             if re.match(r"(?:[a-z]+:|//)", target):
@@ -152,7 +152,7 @@ def check_site(site):
 
 
 def self_test():
-    """Each fault in a page of its own; the sound one has none."""
+    """Each fault in its own page; the page without faults has no problem."""
     faults = {
         "[a](docs/missing.md)": "which is not there", "[a](docs)": "has no page", "[a](docs/a.md#no-such)": "has the anchor", "x" * 161: "characters",
         "`sim/nowhere/file.h`": "names sim/nowhere/file.h", "y " * 7001: "bytes", "[a](../outside.md)": "outside the repository",

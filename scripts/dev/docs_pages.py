@@ -1,19 +1,19 @@
 #!/usr/bin/python3
-"""Fills README.md, docs/ and results/notes/ from the program and results/, and checks that they are equal.
+"""Fills README.md, docs/ and results/notes/ from the program and results/, and checks that they are up to date.
 
 usage: scripts/dev/docs_pages.py [--check]     (from the repository's root; SPECSIM names the program, build/specsim by default)
 
 Writes docs/reference.md (specsim reference) and fills the blocks of README.md, docs/**/*.md and results/notes/*.md, which end at <!-- end -->.
-Each drafter,
-verifier and policy of the registry has a page docs/methods/KIND-NAME.md, whose prose is written by hand; one that is missing is begun.
-  <!-- output: build/specsim ARGUMENTS ;; REGEX -->   what the command prints: the lines that the expression finds, all without one
-  <!-- include: PATH -->          a file as it stands; PATH#N: its Nth paragraph
+Each drafter, verifier and policy of the registry has a page docs/methods/KIND-NAME.md. Its prose is written by hand; a missing page is
+created with an outline.
+  <!-- output: build/specsim ARGUMENTS ;; REGEX -->   the command's output: the lines that match the expression, or all lines without one
+  <!-- include: PATH -->          the content of a file; PATH#N: its Nth paragraph
   <!-- code: PATH#NAME -->        the lines of a source between "[NAME]" and "[end of NAME]" in its comments; without #NAME: all
   <!-- table: NAME -->            a table that a function below makes
-  <!-- part: KIND/NAME -->        a method's kind and source; <!-- figures: KIND/NAME -->: its parameters, an example, simulated figures
-  <!-- value: NAME -->            a figure in a sentence, from a CSV; "step: PAGE | GROUP | FIGURE" is one of results/fidelity/steps/errors.csv;
-                                  "method:", "side by side:", "adaptive:" and "trees:" name a method's row and figure (see method_value and others)
---check writes nothing, prints the differences, and ends with status 1 where there are any.
+  <!-- part: KIND/NAME -->        a method's kind and source; <!-- figures: KIND/NAME -->: its parameters, an example, simulated values
+  <!-- value: NAME -->            a number in a sentence, from a CSV; "step: PAGE | GROUP | FIGURE" is one of results/fidelity/steps/errors.csv;
+                                  "method:", "side by side:", "adaptive:" and "trees:" name a method's row and column (see method_value and others)
+--check writes no files, prints the differences, and ends with status 1 if there are any.
 """
 import difflib
 import functools
@@ -42,7 +42,7 @@ WIDTH = 150  # characters of a command's line
 
 @functools.lru_cache(maxsize=None)
 def printed(arguments):
-    """What the program prints; its standard error is shown where it fails."""
+    """The program's output; its standard error is shown if it fails."""
     done = subprocess.run([SPECSIM, *arguments], capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"docs_pages: specsim {shlex.join(arguments)}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
@@ -73,7 +73,7 @@ class Part:
 
 
 def parts(reference):
-    """Of kind and name, in the registry's order."""
+    """The parts by kind and name, in the registry's order."""
     found = {}
     for section in re.split(r"^### ", reference, flags=re.M)[1:]:
         title, _, body = section.partition("\n")
@@ -84,7 +84,7 @@ def parts(reference):
 
 
 def linked(source):
-    """arXiv numbers as links."""
+    """Turns arXiv numbers into links."""
     return re.sub(r"(?:arXiv )?\b(\d{4}\.\d{5})\b", r"[arXiv \1](https://arxiv.org/abs/\1)", source)
 
 
@@ -94,7 +94,7 @@ def kind_of(cell, kind):
     return cell[kind].split()[0] if cell[kind] else ""
 
 
-# Drafters by what drafts; one that stands in no group has a group of its own at the end.
+# Drafters by their source of drafts; one without a group has its own group at the end.
 GROUPS = {
     "Chains of a draft model": ["chain", "pard", "early_exit", "cs_drafting"],
     "Heads on the target": ["eagle", "eagle3", "mtp", "medusa", "hydra", "redrafter", "parallel", "dflash", "dflash2", "dspark", "domino"],
@@ -142,7 +142,7 @@ def policies_table(_):
 
 
 def example_of(part):
-    """The decode section of configs/examples/methods that uses the part first, as YAML, and the config's name; None where none does."""
+    """The decode section of the first config in configs/examples/methods that uses the part, as YAML, and the config's name; None if none does."""
     for path in sorted(EXAMPLES.glob("*.yaml")):
         config = yaml.safe_load(path.read_text())
         sweep = config.get("sweep", {})
@@ -200,7 +200,7 @@ def new_page(part):
 
 
 def words_of(row, words):
-    """Whether a row has what "COLUMN WORDS, COLUMN WORDS, ..." says: cells that begin with the words, numbers that are equal."""
+    """Whether a row matches "COLUMN WORDS, COLUMN WORDS, ...": cells begin with the words, numbers are equal."""
     for word in re.split(r",\s+(?=(?:config|cell|verifier|drafter|policy|method|batch) )", words):
         column, _, wanted = word.strip().partition(" ")
         found = row["workload"].split()[1].rstrip(",") if column == "batch" else row[column]
@@ -248,7 +248,7 @@ def tree_value(what):
 # ---- measurements on real models
 
 def span(values, form="{:.2f}"):
-    """Least and most of the values, as one where they print the same."""
+    """Least and most of the values; one value if both print the same."""
     least, most = form.format(min(values)), form.format(max(values))
     return least if least == most else f"{least} to {most}"
 
@@ -292,7 +292,7 @@ def validation_table(_):
     means = [sum(group) / len(group) for group in groups.values()]
 
     def part_off(*names):
-        """Predicted less measured seconds of some parts, in % of the measured time of all runs."""
+        """Predicted minus measured seconds of some parts, in % of the measured time of all runs."""
         off = sum(float(row[f"predicted_{name}_s"]) - float(row[f"measured_{name}_s"]) for row in rows for name in names)
         return 100 * (off - (sum(float(row["measured_judging_s"]) for row in rows) if "target" in names else 0)) / whole
     return "\n".join([
@@ -381,7 +381,7 @@ def published_speedup_ratios():
 
 
 def served_ratios(quantity):
-    """Of scored rows; a server's plain speed counts once."""
+    """Ratios of scored rows; a server's speed without speculation counts once."""
     rows = [row for row in rows_of("results/served/served_speedups.csv") if row["scored"] == "yes"]
     return served_speedups.ratios_of(rows, quantity)
 
@@ -392,7 +392,7 @@ def served(quantity):
 
 
 def llama_cpp_held():
-    """Error of llama.cpp's passes to 8 tokens that no figure was fitted to, as scripts/results/llama_cpp_prices.py rounds it."""
+    """Error of llama.cpp's passes to 8 tokens that no parameter was fitted to, as scripts/results/llama_cpp_prices.py rounds it."""
     ratios = [float(row["published_over_simulated"]) for row in rows_of("results/roofline/llama_cpp.csv") if row["set"] == "held" and int(row["tokens"]) <= 8]
     errors = [100 * abs(ratio - 1) for ratio in ratios]
     return f"{median(errors):.0f} % at the median and {quantile(errors, 0.9):.0f} % at the 90th percentile ({len(errors)} rows)"
@@ -409,7 +409,7 @@ def served_choices(pattern):
 
 
 def language_errors(what):
-    """Least and most error of predicted rows of results/language/language.csv, percent: "SOURCE; METHOD; TEMPERATURE; COLUMN", words of each."""
+    """Least and most error of predicted rows of results/language/language.csv, percent: "SOURCE; METHOD; TEMPERATURE; COLUMN", with words of each."""
     source, method, temperature, column = (word.strip() for word in what.split(";"))
     errors = [100 * (float(row[column]) / float(row["published"]) - 1) for row in rows_of("results/language/language.csv")
               if source in row["source"] and method in row["method"] and row["temperature"] == temperature and row["role"] == "predicted"]
@@ -426,7 +426,7 @@ def rankings(figure):
 
 
 VALUES = {
-    "served settings": lambda: served_choices(r"Of (\d+) servers with several settings.*?is the measured one of (\d+)"),
+    "served settings": lambda: served_choices(r"(\d+) servers have several settings.*?is the measured one for (\d+)"),
     "drafters": lambda: str(sum(kind == "drafter" for kind, _ in parts(REFERENCE.read_text()))),
     "verifiers": lambda: str(sum(kind == "verifier" for kind, _ in parts(REFERENCE.read_text()))),
     "claims": lambda: f"{claims_counted()[0]}",
@@ -552,7 +552,7 @@ def main():
         if path != REFERENCE:
             write(path, filled(path.read_text()))
     if check and different:
-        sys.exit(f"docs_pages: out of date, scripts/update_golden.sh writes them anew: {', '.join(different)}")
+        sys.exit(f"docs_pages: out of date, scripts/update_golden.sh rewrites them: {', '.join(different)}")
     print(f"{len(pages)} pages of methods, {len(different)} files {'differ' if check else 'written'}")
 
 

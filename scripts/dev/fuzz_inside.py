@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fuzz_words import ROOT, SECONDS, TIMED_OUT, MEMORY, NUMBERS, TEXTS, OPTIONS
 
-INSIDE = "in."  # begins the names of fuzzers within one process
+INSIDE = "in."  # the prefix of the names of fuzzers within one process
 
 
 class Inside:
@@ -24,13 +24,13 @@ class Inside:
 
     @staticmethod
     def names(program):
-        """What the program has; none where it was not built."""
+        """The program's own list; empty if it was not built."""
         if not os.access(program, os.X_OK):
             return []
         return subprocess.run([program], env={}, capture_output=True, text=True).stderr.split(":")[-1].split()
 
     def seeds(self, name):
-        """Inputs to begin with: what the repository has of the kind, no larger than a fuzzer likes."""
+        """Initial inputs: files of this kind in the repository, up to the size that a fuzzer handles well."""
         data = ROOT / "tests/data"
         configs = [re.sub(r"(vocab|pool): \d+", r"\1: 12", text).encode() for text in self.fuzzer.configs if len(text) < 3000]
         presets = {kind: [p.read_bytes() for p in (ROOT / "configs" / kind).glob("*.yaml")] for kind in ("hardware", "models")}
@@ -74,7 +74,7 @@ class Inside:
         return "".join(f'"{text}"\n' for text in quoted)
 
     def run(self, name, seconds):
-        """Whether it found something."""
+        """Runs one fuzzer; returns whether it found something."""
         seeds, corpus = self.folder / name, self.keep / "corpus" / name
         if not seeds.exists():
             seeds.mkdir()
@@ -100,7 +100,7 @@ class Inside:
         return True
 
     def slow(self, said, environment):
-        """Whether an input that libFuzzer gave up on takes as much processor time: its own clock counts what other programs take, too."""
+        """Whether an input that libFuzzer called too slow takes that much processor time: libFuzzer's clock includes the time of other programs."""
         found = re.search(r"Test unit written to (.*timeout-.*)", said)
         if not found:
             return True

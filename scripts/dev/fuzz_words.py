@@ -4,7 +4,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 STATUSES = range(7)  # sim/foundation/base/exit_code.h
 BAD_INPUT, INTERNAL_ERROR = 2, 5
-SECONDS = 20  # processor time that one input may take
+SECONDS = 20  # most processor time of one input
 TIMED_OUT = 70  # libFuzzer's status
 MEMORY = 4 << 30
 SANITIZERS = {"ASAN_OPTIONS": f"exitcode=99:detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=65536:hard_rss_limit_mb={MEMORY >> 20}",

@@ -12,7 +12,7 @@ from clang import cindex
 from clang.cindex import CursorKind as Kind
 from clang.cindex import TypeKind
 
-# `edits`: (begin, end, text that the mutant has there), in bytes of the file. `before` and `after`: the changed expression.
+# `edits`: (begin, end, text of the mutant), in bytes of the file. `before` and `after`: the changed expression.
 Site = namedtuple("Site", "file function line kind before after edits line_text")
 
 FLIPPED = {"<": ["<=", ">"], "<=": ["<", ">="], ">": [">=", "<"], ">=": [">", "<="], "==": ["!="], "!=": ["=="]}
@@ -20,7 +20,7 @@ ARITHMETIC = {"+": "-", "-": "+", "*": "/", "/": "*"}
 COMPOUND = {"+=": "-=", "-=": "+=", "*=": "/=", "/=": "*="}
 OTHER_FUNCTION = {"std::min": "std::max", "std::max": "std::min", "std::floor": "std::ceil", "std::ceil": "std::floor"}
 SYMMETRIC = {"min", "max", "hypot", "near", "swap", "gcd", "lcm"}
-NO_EFFECT = {"reserve", "shrink_to_fit"}  # a call whose absence changes nothing but speed
+NO_EFFECT = {"reserve", "shrink_to_fit"}  # a call that affects nothing but speed
 
 FLOATING = {TypeKind.FLOAT, TypeKind.DOUBLE, TypeKind.LONGDOUBLE}
 INTEGRAL = {TypeKind.CHAR_U, TypeKind.UCHAR, TypeKind.USHORT, TypeKind.UINT, TypeKind.ULONG, TypeKind.ULONGLONG, TypeKind.CHAR_S,
@@ -181,7 +181,7 @@ class Reader:
         if operator in FLIPPED:
             in_header = parent is not None and parent.kind in LOOPS
             if in_header and ("size()" in self.text(*span) or "end" in self.text(*span)):
-                return  # what is read beyond a vector's end is undefined
+                return  # reading beyond a vector's end is undefined
             for other in FLIPPED[operator]:
                 if not (in_header and other in ("<", ">") and operator[0] != other):
                     self.replace_operator("comparison", span, left, right, other)
@@ -289,7 +289,7 @@ def numeric_or_bool(cursor):
 
 
 def sites_of(root, unity_files, arguments):
-    """The sites of one group of files, which Clang reads together with these arguments."""
+    """The sites of one group of files that Clang reads together with these arguments."""
     text = "".join(f'#include "{root / f}"\n' for f in unity_files)
     index = cindex.Index.create()
     unit = index.parse("unity.cpp", args=arguments, unsaved_files=[("unity.cpp", text)])
@@ -300,13 +300,13 @@ def sites_of(root, unity_files, arguments):
 
 
 def instrument(source, chosen):
-    """`source` (bytes) with every chosen site asking at run time which mutant it is. `chosen`: (number, edits)."""
+    """`source` (bytes) in which every chosen site asks at run time for the number of the mutant. `chosen`: (number, edits)."""
     edits = []
     for number, own in chosen:
         for edit in own:
             begin, end, after = edit[:3]
             form = edit[3] if len(edit) > 3 else "({})"
-            edits.append((begin, -end, "void" not in form, number, after, form))  # what has no value goes around what has
+            edits.append((begin, -end, "void" not in form, number, after, form))  # a statement without a value encloses expressions
     edits.sort()
 
     def build(begin, end, own):

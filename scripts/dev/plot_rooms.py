@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The rooms of sim/ as a map, from the table of scripts/check_includes.py: rooms.svg in DIR, and the walk of two commands through them, walks.svg; laid out by Graphviz.
+"""Draws the rooms of sim/ with Graphviz: rooms.svg, from the table of scripts/check_includes.py, and walks.svg, the path of two commands through them.
 
 usage: scripts/dev/plot_rooms.py DIR        (from the repository's root: scripts/dev/plot_rooms.py docs/development)
 
@@ -19,7 +19,7 @@ COLOURS = {"foundation": "#444444", "rounds": "#00785a", "hardware": "#8a5a00", 
 
 
 def arrows():
-    """(room, room that it may include), without what follows from two others; rooms that may include each other keep theirs."""
+    """(room, room that it may include), without pairs that follow from two others; rooms that may include each other keep theirs."""
     below = {room: {entry.split("/")[0] for entry in allowed} - {room} for room, allowed in ALLOWED.items()}
 
     def reached(room):
@@ -59,7 +59,7 @@ def draw(folder):
     draw_walks(folder)
 
 
-# Stops of two commands: (room, what happens there).
+# Stops of two commands: (room, its task).
 WALKS = {"pass": [("cli", "options"), ("gpu", "data sheet, fits"), ("model", "shape"), ("plan", "passes"), ("latency", "operations, kernels, host, errors"),
                   ("report", "table")],
          "plan": [("cli", "options"), ("spec", "one config"), ("logs", "acceptance"), ("plan", "acceptance curve"), ("latency", "time of a round"),

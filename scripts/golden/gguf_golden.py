@@ -72,7 +72,7 @@ PACKERS = {"Q4_0": (32, pack_q4_0), "Q8_0": (32, pack_q8_0), "Q4_K": (256, lambd
 
 
 def pack(values, kind):
-    """The tensor's bytes, and the values that they stand for."""
+    """The tensor's bytes, and the values that they represent."""
     values = values.astype(np.float32)
     if kind == "F32":
         return values.tobytes(), values
@@ -117,12 +117,12 @@ def gguf_name(name):
 
 
 def interleaved(rows, heads):
-    """llama.cpp's order of a head's rows in architecture llama: the halves in turn, for a rotary embedding of neighbours."""
+    """llama.cpp's order of a head's rows in architecture llama: the two halves alternate, for a rotary embedding of neighbours."""
     return rows.reshape(heads, 2, -1, rows.shape[-1]).swapaxes(1, 2).reshape(rows.shape)
 
 
 def write(name, config, tensors, kinds, extra):
-    """Returns the tensors as a reader finds them."""
+    """Returns the tensors as a reader gets them."""
     architecture = {"qwen2": "qwen2", "llama": "llama"}[config["model_type"]]
     metadata = {"general.architecture": architecture, "general.name": name, **{f"{architecture}.{key}": x for key, x in {
         "embedding_length": config["hidden_size"], "block_count": config["num_hidden_layers"], "attention.head_count": config["num_attention_heads"],
@@ -171,7 +171,7 @@ def main():
         tensors[name] = random.normal(float(len(shape) == 1), 1.5 / np.sqrt(shape[-1]), shape).astype("<f4")
     kept = write("tiny-mixed", mixed, tensors, lambda tensor: kinds[tensor.split(".")[-2]], {})
     worst = max(np.abs(kept[name] - tensors[name]).max() / np.abs(tensors[name]).max() for name in tensors)
-    assert worst < 0.15, worst  # the packers are right: a block's values are near the ones that were packed
+    assert worst < 0.15, worst  # the packers are right: a block's values are near the original ones
     tokens = [int(i) for i in random.integers(0, 40, 20)]
     rows = forward(mixed, {name: x.astype(np.float64) for name, x in kept.items()}, tokens)
     case = {"model": "tiny-mixed.gguf", "tokens": tokens, "step": 1,

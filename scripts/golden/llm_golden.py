@@ -17,7 +17,7 @@ PROMPTS = {
     "novels-0.7m-distilled": ["And the LORD spake unto Moses, saying,"],
 }
 TINY = {
-    # Every key that the trained family leaves alone: grouped heads, biases, separate LM head, scaled positions.
+    # Every key that the trained family does not use: grouped heads, biases, separate LM head, scaled positions.
     "tiny-qwen": ("F32", dict(model_type="qwen2", hidden_size=24, intermediate_size=50, num_hidden_layers=2, num_attention_heads=6,
                               num_key_value_heads=2, head_dim=6, vocab_size=40, max_position_embeddings=64, rms_norm_eps=1e-6, rope_theta=1e6,
                               hidden_act="silu", tie_word_embeddings=False, rope_scaling={"rope_type": "linear", "factor": 4.0}, bos_token_id=1)),
@@ -26,7 +26,7 @@ TINY = {
                                  hidden_act="silu", tie_word_embeddings=True, bos_token_id=0,
                                  rope_scaling={"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
                                                "original_max_position_embeddings": 16})),
-    # As transformers 5 writes them: the rotary base within rope_parameters.
+    # In transformers 5's form: the rotary base within rope_parameters.
     "tiny-qwen3": ("F32", dict(model_type="qwen3", hidden_size=24, intermediate_size=50, num_hidden_layers=2, num_attention_heads=4,
                                num_key_value_heads=2, head_dim=10, vocab_size=40, max_position_embeddings=64, rms_norm_eps=1e-6, hidden_act="silu",
                                tie_word_embeddings=False, rope_parameters={"rope_theta": 1e6, "rope_type": "default"}, bos_token_id=None,

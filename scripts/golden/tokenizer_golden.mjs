@@ -1,4 +1,4 @@
-// Small tokenizers of the kinds that are read, and the tokens that Hugging Face's own library gives.
+// Small tokenizers of the kinds that specsim reads, and the tokens that Hugging Face's own library gives.
 //
 //     cp -r scripts/npm/tokenizers /tmp/tokenizers && npm ci --ignore-scripts --prefix /tmp/tokenizers
 //     NODE_PATH=/tmp/tokenizers/node_modules node scripts/golden/tokenizer_golden.mjs
@@ -19,7 +19,7 @@ const QWEN2 = LLAMA3.replace('{1,3}', '');
 const lines = fs.readFileSync('tests/data/prompts/calibration.jsonl', 'utf8').trim().split('\n').map((line) => JSON.parse(line).prompt ?? '');
 const corpus = lines.join('\n') + "\n 12 345 1234567 don't we'll I'VE you're caf\u00e9 na\u00efve \u0416\u0443\u043a \u4f60\u597d\n".repeat(20);
 
-// Merges the commonest pair of neighbours within words, again and again; of equally common ones the first in the alphabet.
+// Merges the most common pair of neighbours within words repeatedly; ties go to the first in the alphabet.
 function train(words, alphabet, merges) {
   const counts = new Map();
   for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);
@@ -53,7 +53,7 @@ for (let b = 0; b < 256; ++b) letterOf.push(String.fromCodePoint((b >= 33 && b <
 const gpt2Words = corpus.match(/'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+/gu);
 const byteLevel = train(gpt2Words.map((word) => [...Buffer.from(word)].map((b) => letterOf[b]).join('')), letterOf, 400);
 const metaspace = train(corpus.replaceAll('\n', ' ').split(' ').map((word) => '\u2581' + word), [], 300);
-byteLevel.model.vocab[[...'\u0120LORD'].join('')] ??= Object.keys(byteLevel.model.vocab).length;  // a word that no merge makes
+byteLevel.model.vocab[[...'\u0120LORD'].join('')] ??= Object.keys(byteLevel.model.vocab).length;  // a word that no merge produces
 
 const special = (id, content, more = {}) => ({ id, content, single_word: false, lstrip: false, rstrip: false, normalized: false, special: true, ...more });
 const size = Object.keys(byteLevel.model.vocab).length;
@@ -72,7 +72,7 @@ const template = (id, name) => ({
 });
 const plain = { ...byteLevel, post_processor: null, decoder: null };
 
-// A vocabulary as SentencePiece's converters write it: bytes in front, characters unknown to it fall back to them.
+// A vocabulary in the form of SentencePiece's converters: bytes first; unknown characters fall back to them.
 const withBytes = structuredClone(metaspace);
 const vocab = { '<unk>': 0, '<s>': 1, '</s>': 2 };
 for (let b = 0; b < 256; ++b) vocab[`<0x${b.toString(16).toUpperCase().padStart(2, '0')}>`] = 3 + b;

@@ -4,9 +4,9 @@ verification passes of shapes with random weights, then plain and assisted gener
 
     scripts/gpu/gpu_baselines.py --specsim DIRECTORY [--passes passes.csv] --out peers.csv
 
-DIRECTORY is what `specsim calibrate --device cuda --peers` wrote, passes.csv what a calibration of the same shapes did. Columns: what,
-model, tokens, context, specsim, transformers, unit. Every line is written as soon as it is measured, and a part that fails takes no
-other along. Exit status: 0; 1 where a part failed or logits are further apart than they may be; 2 without a GPU.
+DIRECTORY is the output of `specsim calibrate --device cuda --peers`, passes.csv that of a calibration of the same shapes. Columns: what,
+model, tokens, context, specsim, transformers, unit. Every line is written as soon as it is measured, and a failed part does not stop
+the others. Exit status: 0; 1 if a part failed or the difference of logits is above its limit; 2 without a GPU.
 """
 
 import argparse
@@ -21,7 +21,7 @@ import numpy as np
 
 MODELS = Path("tests/data/models")
 TARGET, DRAFT = "novels-5m", "novels-0.7m-distilled"
-FARTHEST = 2e-2  # most that bf16 logits may differ: the norm of the difference over the norm of the logits
+FARTHEST = 2e-2  # largest allowed difference of bf16 logits: the norm of the difference over the norm of the logits
 SHAPES = {
     "llama-3.1-8b": dict(hidden_size=4096, intermediate_size=14336, num_hidden_layers=32, num_attention_heads=32,
                          num_key_value_heads=8, vocab_size=128256, tie_word_embeddings=False),
@@ -41,8 +41,8 @@ def read_specsim(directory):
 
 
 def compare_logits(ours, theirs):
-    """Relative difference, rows whose likeliest token is clear, and those of them where it differs: clear is a lead over the second
-    by more than FARTHEST of the row's largest logit."""
+    """Relative difference, the number of rows whose likeliest token is clear, and how many of those differ. Clear means a lead over the second by
+    more than FARTHEST of the row's largest logit."""
     ours, theirs = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
     if ours.shape != theirs.shape or not (np.isfinite(ours).all() and np.isfinite(theirs).all()):
         return float("inf"), 0, 0
@@ -57,7 +57,7 @@ def logits_agree(difference, clear, wrong):
 
 
 def read_passes(path):
-    """Milliseconds of the target's passes of one sequence by (tokens, context); none where there is no such table."""
+    """Milliseconds of the target's passes of one sequence by (tokens, context); empty if there is no such table."""
     if path is None or not path.exists():
         return {}
     with open(path, encoding="utf-8") as file:
@@ -82,9 +82,9 @@ def load(torch, name):
     from transformers import AutoModelForCausalLM
 
     model = AutoModelForCausalLM.from_pretrained(MODELS / name).cuda().eval()
-    for parameter in model.parameters():  # and no buffer: the frequencies of positions stay as exact as specsim's
+    for parameter in model.parameters():  # not a buffer, so that the frequencies of positions stay as exact as specsim's
         parameter.data = parameter.data.to(torch.bfloat16)
-    model.generation_config.eos_token_id = None  # as many tokens as are asked for
+    model.generation_config.eos_token_id = None  # never stops before the requested number of tokens
     return model
 
 
@@ -110,7 +110,7 @@ def generation(torch, say, directory, assisted):
         extra = {}
         if assisted:
             extra["assistant_model"] = draft
-            settings = draft.generation_config  # as many tokens in every round, as specsim drafts
+            settings = draft.generation_config  # the same number of tokens in every round, as specsim drafts
             settings.num_assistant_tokens = length
             settings.num_assistant_tokens_schedule = "constant"
             settings.assistant_confidence_threshold = 0.0

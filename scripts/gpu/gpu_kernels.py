@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Times what a decoding step is made of on this machine's GPU with PyTorch's kernels (cuBLAS, FlashAttention, Triton) in captured
-graphs: whole steps of transformers with random weights, products, attention of one and of several query tokens, and a launch.
+"""Measures the parts of a decoding step on this machine's GPU with PyTorch's kernels (cuBLAS, FlashAttention, Triton) in captured graphs:
+whole steps of transformers with random weights, products, attention of one and of several query tokens, and a launch.
 
     scripts/gpu/gpu_kernels.py --out DIRECTORY [--gpu h200-sxm] [--seconds 150]
 
-Nothing of specsim takes part: `specsim kernels DIRECTORY/products.csv --out ...` (attention.csv, steps.csv) shows how far specsim's estimates
-are from these measurements. --gpu: the name in configs/hardware; told from the device's where it is left out. Tables are
-written whole when their part is done; after --seconds no part goes on. Exit status: 0; 1 where a part failed; 2 without a GPU.
+The measurements do not use specsim. `specsim kernels DIRECTORY/products.csv --out ...` (attention.csv, steps.csv) shows how far specsim's
+estimates are from them. --gpu is the name in configs/hardware; by default it follows from the device's name. A table is written when its
+part is finished; after --seconds no part continues. Exit status: 0; 1 if a part failed; 2 without a GPU.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-STEPS = {  # (batch, context) by model; each with so many tokens a sequence
+STEPS = {  # (batch, context) by model; each with so many tokens per sequence
     "llama-3.1-8b": [(1, 128), (1, 2048), (1, 8192), (1, 32768), (4, 2048), (16, 2048), (16, 8192), (64, 2048), (128, 512)],
     "llama-3.2-1b": [(1, 128), (1, 2048), (1, 16384), (16, 2048), (64, 2048)],
     "qwen3-32b": [(1, 128), (1, 2048), (1, 16384), (8, 4096), (32, 2048), (128, 512)],
@@ -40,17 +40,17 @@ HEADS = [(32, 8, 128), (64, 8, 128), (32, 32, 128), (32, 8, 64), (16, 8, 256)]
 
 
 def hardware_name(device):
-    """The preset all of whose words but `sxm` are in the device's name, the longest of them."""
+    """The preset whose words (except `sxm`) all occur in the device's name; the longest one if several match."""
     said = device.lower()
     known = [file.stem for file in (ROOT / "configs/hardware").glob("*.yaml")
              if all(word in said for word in file.stem.split("-") if word != "sxm")]
     if not known:
-        raise SystemExit(f"gpu_kernels: no hardware is called {device}: say which with --gpu")
+        raise SystemExit(f"gpu_kernels: no hardware is called {device}: name it with --gpu")
     return max(known, key=lambda name: (len(name.replace("-sxm", "")), name))
 
 
 class Stopwatch:
-    """Microseconds of captured graphs; the median of as many replays as half a second or so holds."""
+    """Microseconds of captured graphs: the median of as many replays as fit about half a second."""
 
     def __init__(self, torch):
         self.torch = torch
@@ -58,9 +58,9 @@ class Stopwatch:
 
     def graph(self, work):
         torch = self.torch
-        torch.cuda.synchronize()  # what the work reads was made on another stream
+        torch.cuda.synchronize()  # the inputs of the work were made on another stream
         with torch.cuda.stream(self.stream):
-            for _ in range(2):  # compiles what is compiled when first called
+            for _ in range(2):  # compiles kernels that are compiled at their first call
                 work()
             self.stream.synchronize()
             graph = torch.cuda.CUDAGraph()
@@ -91,7 +91,7 @@ class Stopwatch:
 
 
 def triton_kernels():
-    """What lies between products and attention in one launch each, as engines have it."""
+    """The operations between products and attention in one launch each, as engines have it."""
     import triton
     import triton.language as tl
 
@@ -139,8 +139,8 @@ def triton_kernels():
 
 
 def flash(torch, q, k, v, starts=None):
-    """q [batch][tokens][heads][dim] over k, v [batch][keys][kv_heads][dim]; with `starts` (of q, of k) as sequences of any length,
-    the way that never cuts keys into parts. Every query sees every key: that times the keys of all tokens, as decoding reads them."""
+    """q [batch][tokens][heads][dim] over k, v [batch][keys][kv_heads][dim]. With `starts` (of q, of k) the sequences may have any lengths; that
+    variant never cuts keys into parts. Every query sees every key, so the time is that of all tokens' keys, as in decoding."""
     if starts is None:
         return torch.ops.aten._flash_attention_forward(q, k, v, None, None, q.shape[1], k.shape[1], 0.0, False, False)[0]
     flat = [x.reshape(-1, x.shape[-2], x.shape[-1]) for x in (q, k, v)]
@@ -148,7 +148,8 @@ def flash(torch, q, k, v, starts=None):
 
 
 def flash_packed(torch, q, k, v):
-    """Heads that share keys as further tokens of one head, which reads those keys once; right as long as every query sees every key."""
+    """Attention in which heads that share keys become further tokens of one head, so that the keys are read once; correct as long as every query sees
+    every key."""
     batch, tokens, heads, dim = q.shape
     group = heads // k.shape[2]
     packed = q.reshape(batch, tokens, k.shape[2], group, dim).transpose(2, 3).reshape(batch, tokens * group, k.shape[2], dim)
@@ -161,7 +162,7 @@ def cudnn(torch, q, k, v):
 
 
 class Transformer:
-    """A llama or qwen of random weights: decoding steps of `batch` sequences with `tokens` new tokens each over `context` keys."""
+    """A llama or qwen with random weights: decoding steps of `batch` sequences with `tokens` new tokens each over `context` keys."""
 
     def __init__(self, torch, name):
         shape = yaml.safe_load((ROOT / f"configs/models/{name}.yaml").read_text())
@@ -187,7 +188,7 @@ class Transformer:
         self.angles = self.torch.rand(self.slots, self.dim, device="cuda")
 
     def step(self, batch, tokens, context, of=("products", "attention", "between"), attention=flash):
-        """A function that takes the step; its buffers are its own. `of`: which of a layer's kernels are launched, the head always."""
+        """A function that executes the step with its own buffers. `of`: which kernels of a layer are launched; the head always is."""
         torch = self.torch
         add_norm, rotate_and_store, gate, power_of_2 = self.kernels
         rows = batch * tokens
@@ -239,7 +240,7 @@ class Transformer:
 
 
 def check_step(torch):
-    """The step against the same sums in float64, on a small shape: what is timed below is a transformer."""
+    """Compares the step with the same sums in float64 on a small shape, to prove that the timed code is a transformer."""
     model = Transformer.__new__(Transformer)
     model.torch, model.layers, model.hidden, model.heads, model.kv_heads, model.dim, model.ffn, model.vocab = torch, 2, 256, 4, 2, 64, 512, 999
     model.kernels = triton_kernels()
@@ -310,7 +311,7 @@ def steps(torch, watch, gpu, version, out, late):
 
 
 def parts(torch, watch, gpu, version, out, late):
-    """A step with some of its kernels left out: whether a step takes as long as its kernels one by one."""
+    """Measures a step without some of its kernels: whether a step takes as long as the sum of its kernels."""
     rows = []
     for name in ("llama-3.1-8b", "qwen3-32b"):
         model = Transformer(torch, name)
@@ -330,8 +331,8 @@ def parts(torch, watch, gpu, version, out, late):
 
 
 def products(torch, watch, gpu, version, out, late):
-    """Over enough weights in turn that none is left in the second-level cache, and so many calls that the launch of their graph is lost
-    among them; fp8 with a scale a row, its activations rounded before."""
+    """Times products over so many weights in turn that none remains in the second-level cache, with so many calls per graph that its launch is
+    negligible. fp8 has a scale per row, and its activations are rounded before."""
     cache = torch.cuda.get_device_properties(0).L2_cache_size
     rows = []
     for dtype in ("bfloat16", "fp8"):
@@ -359,7 +360,7 @@ def products(torch, watch, gpu, version, out, late):
 
 
 def attention(torch, watch, gpu, version, out, late):
-    """FlashAttention 2 as PyTorch has it, over caches in turn: `dense` may cut keys into parts, `varlen` never does; and cuDNN's."""
+    """Times PyTorch's FlashAttention 2 over alternating caches (`dense` may cut keys into parts, `varlen` never does), and cuDNN's attention."""
     cache = torch.cuda.get_device_properties(0).L2_cache_size
     rows, refused = [], set()
     for heads, kv_heads, dim in HEADS:
@@ -394,7 +395,7 @@ def attention(torch, watch, gpu, version, out, late):
 
 
 def farthest(torch, work, q, k, v):
-    """Of one sequence's first KV head, the difference to the same in float64, in the size of what is right."""
+    """The relative difference to float64 of one sequence's first KV head."""
     group = q.shape[2] // k.shape[2]
     scores = q[0, :, :group].double().transpose(0, 1) @ k[0, :, 0].double().T / q.shape[3] ** 0.5
     right = (scores.softmax(-1) @ v[0, :, 0].double()).transpose(0, 1)
@@ -403,7 +404,7 @@ def farthest(torch, work, q, k, v):
 
 
 def sampling(torch, watch, gpu, version, out, late):
-    """What a server does with logits: the likeliest token; a drawn one, by softmax and an exponential race; the same cut to top-p."""
+    """Sampling in a server: the likeliest token; a drawn one, by softmax and an exponential race; the same cut to top-p."""
     def draw(logits):
         return (logits.softmax(-1) / torch.empty_like(logits).exponential_()).argmax(-1)
 

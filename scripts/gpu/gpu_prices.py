@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Compares the measurements of scripts/gpu/gpu_calibrate with specsim's estimates, which know only the GPU's preset.
+"""Compares the measurements of scripts/gpu/gpu_calibrate with specsim's estimates, which use only the GPU's preset.
 
     scripts/gpu/gpu_prices.py build/specsim results/gpu/h200-sxm    writes prices.csv and prices.md there
 
-FOLDER's name is the GPU's in configs/hardware. Whole passes are estimated by `specsim pass`, products by `specsim kernels`. Tables that
-estimates were fitted to (kernels/attention_fa2.csv, attention_fa3.csv, products_w4a16.csv) are left out. Of PyTorch's two ways to attend several
-tokens, heads that share keys together or each apart, a step counts with the faster one.
+The folder's name is the GPU's in configs/hardware. Whole passes are estimated by `specsim pass`, products by `specsim kernels`. Tables that
+estimates were fitted to (kernels/attention_fa2.csv, attention_fa3.csv, products_w4a16.csv) are left out. PyTorch has two ways to attend
+several tokens, with heads that share keys together or apart; the faster one counts.
 """
 import sys
 import tempfile
@@ -19,7 +19,7 @@ COLUMNS = ["who", "model", "batch", "tokens", "context", "measured_ms", "priced_
 
 
 def passes(program, gpu, measured, engine):
-    """`measured` (model, batch, tokens, context, ms), each with what a pass of it is priced."""
+    """`measured` (model, batch, tokens, context, ms), each with the estimated time of its pass."""
     cells = sorted({(model, batch, context) for model, batch, _, context, _ in measured})
     priced = {}
     for model, batch, context in cells:
@@ -38,7 +38,7 @@ def kernels(program, table):
 
 
 def errors(what, of):
-    """A line of the table: how often, the middle of priced over measured, the error in the middle and its 90th percentile."""
+    """A line of the table: count, median of estimated over measured, median error and its 90th percentile."""
     ratios = [ratio for ratio in of if ratio]
     if not ratios:
         return []
@@ -69,9 +69,9 @@ def main():
     def of(who, least, most, several):
         return [row[6] / row[5] for row in made if row[0] == who and least <= row[2] <= most and (row[3] > 1) == several]
 
-    lines = ["| measured | rows | priced over measured | error, middle / 90th, % |", "|---|---|---|---|"]
+    lines = ["| measured | rows | estimated over measured | error, median / 90th, % |", "|---|---|---|---|"]
     products = kernels(program, folder / "kernels/products.csv")
-    for dtype, name in (("bfloat16", "products of cuBLAS in bf16"), ("fp8", "products of cuBLAS in fp8, a scale a row")):
+    for dtype, name in (("bfloat16", "products of cuBLAS in bf16"), ("fp8", "products of cuBLAS in fp8, a scale per row")):
         for band, low, high in (("1 to 16 rows", 1, 16), ("17 to 128 rows", 17, 128), ("129 to 512 rows", 129, 512)):
             lines += errors(f"{name}, {band}", [float(row["ratio"]) for row in products if row["dtype"] == dtype and low <= int(row["m"]) <= high])
     for who, name in (("PyTorch", "a captured step of PyTorch's kernels"), ("specsim", "a pass of this project's kernels")):

@@ -4,17 +4,20 @@
     scripts/kernels/fit_kernels.py TABLES --out configs/kernels [--report FILE.csv] [--only KIND] [--gpu NAME]
     scripts/kernels/fit_kernels.py TABLE.csv --only KIND --source TEXT --beside configs/kernels --out FOLDER
 
-The second is what `specsim kernels TABLE.csv --fit --out FOLDER` runs: fits of one table, in FOLDER/GPU.kernels.yaml beside the shipped
-fits of everything else (those that the GPU's file names), and FOLDER/GPU.yaml, a GPU of that name with those fits.
+`specsim kernels TABLE.csv --fit --out FOLDER` runs the second form. It writes the fits of one table to FOLDER/GPU.kernels.yaml, together with
+the built-in fits of all other kinds (those that the GPU's file names), and FOLDER/GPU.yaml, a GPU of that name with those fits.
 
 TABLES is a folder with gemm_aic.csv.xz, attention_decode_aic.csv.xz, attention_prefill_aic.csv.xz, attention_verify.csv.xz,
-moe_aic.csv.xz, moe_more.csv.xz, allreduce_aic.csv.xz, gemm_mi300x_aiter.csv.xz and moe_mi300x_aiter.csv.xz (.csv does as well); latent attention's
-table is in configs/kernels/tables. A fit is a formula of a few figures with a physical meaning, which the program computes
-(sim/hardware/gpu/kernel_formulas.cpp; SPECSIM_PROGRAM, or else build/specsim), and a correction of its logarithm: piecewise linear in
-the logarithm of one figure (rows, bytes, tokens), with weights that are piecewise linear in the logarithms of a few others. A third of
-the shapes, drawn by a hash of the shape, is held out while the figures are fitted; --corrections takes the figures of the files in
---out as they are. The errors in the files are of rows priced by corrections that did not see their shape: the shapes are cut into five
-folds, and each is priced by a correction made from the other four. The correction in the files is fitted to all rows.
+moe_aic.csv.xz, moe_more.csv.xz, allreduce_aic.csv.xz, gemm_mi300x_aiter.csv.xz and moe_mi300x_aiter.csv.xz (.csv works as well). The table of
+latent attention is in configs/kernels/tables.
+
+A fit has two parts. The first is a formula with a few parameters of physical meaning. The program computes it
+(sim/hardware/gpu/kernel_formulas.cpp; SPECSIM_PROGRAM, by default build/specsim). The second is a correction of its logarithm, piecewise
+linear in the logarithm of one coordinate (rows, bytes, tokens), with weights that are piecewise linear in the logarithms of a few others.
+
+A third of the shapes, chosen by a hash of the shape, is held out while the parameters are fitted; --corrections keeps the parameters of
+the files in --out. The errors in the files are cross-validated: the shapes are cut into five folds, and each fold is estimated with a
+correction fitted to the other four. The correction in the files is fitted to all rows.
 
 Needs NumPy and SciPy (scripts/setup --fit).
 """
@@ -45,18 +48,18 @@ from kernel_formulas import KINDS, form_of, matrices_of_expert, read_hardware, r
 from kernel_sources import (AITER_EXPERTS, AITER_SKEW, AITER_TYPES, LATENT_TABLES, MORE_EXPERTS, OWN_KERNELS, OWN_PRODUCTS, OWN_TABLES, SHIPPED, TABLE_OF, WALK, WHOSE)  # noqa: E402
 from unseen_report import in_spreads, write_report  # noqa: E402
 
-MOST_ROWS = 512      # most rows of a product: beyond, nothing was measured
-LEAST_SETS = 3.0     # weights of a product over the second-level cache: below, they are read from there
-LEAST_CACHES = 2.0   # keys and values that decode attention reads over that cache: below, likewise
-FOLDS = 5            # parts of the shapes, each of which is priced by a correction that was made without it
-# Small products are in no table from memory. A fit of their own takes rows whose weights came from the cache where reading them from
-# memory would take at most this share of the measured time: half of that reading is added, and the truth is at most the other half away.
-SMALL, SMALL_SHARE, LEAST_SMALL = "small", 0.25, 200  # the last: rows that such a fit is made from at least
-# Of fewer shapes no error is stated. A fit to 1 to 5 of vLLM's 134 products in bf16 on an H100 errs by .07 to .10 on all the others.
+MOST_ROWS = 512      # most rows of a product: larger ones were not measured
+LEAST_SETS = 3.0     # weights of a product above the second-level cache's size: smaller ones are read from the cache
+LEAST_CACHES = 2.0   # keys and values of decode attention above that cache's size: smaller ones are read from the cache
+FOLDS = 5            # parts of the shapes, each of which is estimated by a correction that was fitted without it
+# Products with small weights were measured from the cache only. They get their own fit: rows whose weights came from the cache and for which reading
+# from memory would take at most this share of the measured time. Half of that reading time is added; the true time differs by at most the other half.
+SMALL, SMALL_SHARE, LEAST_SMALL = "small", 0.25, 200  # fewest rows of such a fit
+# Fits of fewer shapes state no error. A fit to 1 to 5 of vLLM's 134 products in bf16 on an H100 errs by .07 to .10 on all the others.
 LEAST_SHAPES, FEW_SPREAD = 8, 0.1
-# What a table of one's own may hold: a fit takes 3.5 kB for each row. A shape is some numbers.
+# Limits of a custom table: a fit takes 3.5 kB per row. A shape has only a few numbers.
 MOST_ROWS_OF_A_TABLE, LONGEST_SHAPE = 200_000, 64
-SAMPLE = 700         # rows that the figures of a formula are fitted to
+SAMPLE = 700         # most rows that the parameters of a formula are fitted to
 
 
 def hats(x, knots):
@@ -70,7 +73,7 @@ def hats(x, knots):
 
 
 def knots_of(model):
-    """The knots, cut to the range that was measured, in the coordinates of the correction."""
+    """The knots within the measured range, in the coordinates of the correction."""
     first, others = model.coordinates()
 
     def cut(knots, x):
@@ -91,8 +94,8 @@ def features(model, over, by):
 
 
 def least_absolute(x, y, ridge, weights):
-    """Minimises mostly the absolute deviation, by least squares that are weighted anew."""
-    x = csr_matrix(x)  # a row is between two knots of each coordinate, so that most of it is 0
+    """Minimises mostly the absolute deviation, by iteratively reweighted least squares."""
+    x = csr_matrix(x)  # each row lies between two knots of each coordinate, so that most of it is 0
     across = x.T.tocsr()
     w = np.ones(len(y))
     for _ in range(8):
@@ -139,16 +142,16 @@ def held_out(shapes):
 
 
 def folds(shapes, w):
-    """The fold that a row is priced in without having been seen; all rows of a shape are in one. -1: nowhere."""
+    """The fold in which a row is estimated from the other folds; all rows of a shape are in one. -1: nowhere."""
     counted = sorted(set(shapes[w == 1]), key=lambda s: (zlib.crc32(("fold " + s).encode()), s))
-    if len(counted) < FOLDS:  # too few to hold any out: rows are
+    if len(counted) < FOLDS:  # too few shapes to hold any out: rows are held out
         return np.arange(len(shapes)) % FOLDS if len(shapes) > 10 else np.full(len(shapes), -1)
     fold = {s: i % FOLDS for i, s in enumerate(counted)}
     return np.array([fold.get(s, -1) for s in shapes])
 
 
 def errors_unseen(f, y, shapes, w, ridge):
-    """Errors of the logarithm of rows that count, each by the correction that was fitted without its shape's fold."""
+    """Errors of the logarithm of counted rows, each with the correction that was fitted without its shape's fold."""
     error = np.full(len(y), np.nan)
     of = folds(shapes, w)
     for k in range(FOLDS):
@@ -161,8 +164,8 @@ def errors_unseen(f, y, shapes, w, ridge):
 
 
 def errors_of_neighbours(x, us, shapes, out):
-    """What the middle of a shape's own next rows, three on either side and of the same kernel by their number, errs by: how well the rows
-    of a product are repeated. A price that has not seen the shape cannot do better."""
+    """The error of a prediction by the median of a row's neighbours: three rows of the same shape and kernel on either side by their number. It
+    measures how repeatable the rows of a product are; an estimate that has not seen the shape cannot be better."""
     errors = []
     for shape in sorted(set(shapes[out])):
         at = np.flatnonzero(out & (shapes == shape))
@@ -178,7 +181,7 @@ def errors_of_neighbours(x, us, shapes, out):
 def fit(kind, hardware, dtype, x, us, shapes, w, ridge, figures=None, evaluations=260):
     out = held_out(shapes)
     if (out & (w == 1)).sum() < 5 or (~out & (w == 1)).sum() < 10:
-        out = np.arange(len(us)) % 3 == (1 if len(us) > 10 else 4)  # too few to hold any out: errors are those of the fit
+        out = np.arange(len(us)) % 3 == (1 if len(us) > 10 else 4)  # too few shapes to hold any out: errors are those of the fit
     seen = ~out
     if not out.any():
         out = seen.copy()
@@ -191,9 +194,9 @@ def fit(kind, hardware, dtype, x, us, shapes, w, ridge, figures=None, evaluation
     out = (w == 1) & ~np.isnan(unseen)
     final = least_absolute(f, y, ridge, w)
     if len(final) > (w > 0).sum() and np.abs(unseen[out]).mean() >= np.abs(y[out]).mean():
-        final, unseen = np.zeros_like(final), -y  # more weights than rows, and no help on shapes that it has not seen
+        final, unseen = np.zeros_like(final), -y  # more weights than rows, which does not help on unseen shapes
     spread = float(np.median(np.abs(unseen[out])) / 0.6745)
-    # Tables of attention have one count of heads often, and many contexts of it.
+    # Tables of attention often have one count of heads, and many contexts for it.
     told = shapes[w == 1] if kind.kind == "product" else zip(*(np.asarray(v)[w == 1] for v in x.values() if np.ndim(v)))
     few = len(set(told)) < LEAST_SHAPES
     spread = max(spread, FEW_SPREAD) if few else spread
@@ -217,12 +220,12 @@ def rows_of_folder(folder, name):
 
 
 def single_token(r):
-    """Rows of attention_verify over one query token whose keys are split, as those that heads share are: decode attention."""
+    """Rows of attention_verify over one query token whose keys are split, as keys that heads share are: they count as decode attention."""
     return r["tokens"] == "1" and r["heads"] != r["kv_heads"] and ("FlashAttention 2 varlen" in r["kernel"] or "q=1" in r["kernel"])
 
 
 def walks_of_single_tokens(folder):
-    """vLLM's FlashAttention 2 over one token of heads that share no keys, which it does not split; neither floors nor cached sequences."""
+    """Rows of vLLM's FlashAttention 2 over one token of heads that share no keys, which it does not split; without floors and cached sequences."""
     for r in rows_of_folder(folder, "attention_decode_aic"):
         whole = float(r["context"]) >= 256 and (r["batch"] == "1" or float(r["kv_over_l2"]) >= LEAST_CACHES)
         if whole and r["engine"] == "vllm" and r["kernel"] in ("vllm_flash_attn", "vllm_flash_attn_fa2") and r["heads"] == r["kv_heads"]:
@@ -240,7 +243,7 @@ def cached_heads(r):
 
 
 def rows_of_one(path, kind, name):
-    """The rows of a table that was named itself, where it is that table."""
+    """The rows of a table that was given by name, if it is that table."""
     if TABLE_OF[kind] != name:
         return
     with (lzma.open(path, "rt", encoding="utf-8-sig") if path.endswith(".xz") else open(path, encoding="utf-8-sig")) as file:
@@ -251,15 +254,15 @@ def rows_of_one(path, kind, name):
 
 
 def over_l2(r, column, size, dtype, hardware):
-    """Bytes that a row reads over the GPU's last-level cache: the table's own column, or else `size` elements of the type, read once."""
+    """Bytes that a row reads, over the GPU's last-level cache: the table's own column, or else `size` elements of the type, read once."""
     return float(r[column]) if r.get(column) else size * weight_bytes()[dtype] / hardware[r["gpu"]]["l2"]
 
 
 def groups(kind, folder, hardware):
-    """Groups of rows that one fit is made for: (gpu, engine, dtype, kernel), columns, times, shapes and what each row counts."""
+    """Groups of rows that one fit is made for: (gpu, engine, dtype, kernel), columns, times, shapes and the weight of each row."""
     def table(where, name):
         rows = rows_of_one(where, kind, name) if os.path.isfile(where) else rows_of_folder(where, name)
-        return (r for r in rows if not r["gpu"] or r["gpu"] in hardware)  # nothing is known of others, such as a GPU's own file
+        return (r for r in rows if not r["gpu"] or r["gpu"] in hardware)  # other GPUs have no data, such as a custom GPU file
     found = {}
     def add(key, figures, us, shape):
         if len(shape) > LONGEST_SHAPE:
@@ -281,7 +284,7 @@ def groups(kind, folder, hardware):
                                                                                                     ("m", "n", "k", "set_over_l2"))},
                     float(r["us"]), f"{r['n']}x{r['k']}")
         for r in [] if os.path.isfile(folder) else rows_of_folder(folder, "gemm_mi300x_aiter"):
-            if r["dtype"] in AITER_TYPES and float(r["m"]) <= MOST_ROWS:  # its arguments were rotated, so that they came from memory
+            if r["dtype"] in AITER_TYPES and float(r["m"]) <= MOST_ROWS:  # its arguments were rotated, so they came from memory
                 add((r["gpu"], "aiter", AITER_TYPES[r["dtype"]], ""), {**{c: float(r[c]) for c in ("m", "n", "k")}, "over_l2": 1e9},
                     float(r["us"]), f"{r['n']}x{r['k']}")
     elif kind == "attention_decode":
@@ -303,7 +306,7 @@ def groups(kind, folder, hardware):
                 if r["gpu"] not in hardware:
                     continue
                 size = columns["batch"] * (columns["context"] + 1) * (columns["latent"] + columns["rope_dim"])
-                if os.path.isfile(folder) or hardware[r["gpu"]]["kernels"] == r["gpu"]:  # the others judge what is fitted to these
+                if os.path.isfile(folder) or hardware[r["gpu"]]["kernels"] == r["gpu"]:  # the other rows test the fit
                     add((r["gpu"], r["engine"], r["kv_dtype"], r["kernel"]),
                         {**columns, "over_l2": over_l2(r, "kv_over_l2", size, r["kv_dtype"], hardware)}, float(r["us"]),
                         f"{r['batch']} {r['context']}")
@@ -353,7 +356,7 @@ def groups(kind, folder, hardware):
 
 
 def newest_versions(rows):
-    """Of each GPU's, engine's and kernel's rows those of the newest version: others differ by up to four times."""
+    """For each GPU, engine and kernel, only the rows of the newest version: versions differ by up to four times."""
     def number(r):
         return [int(part) for part in re.findall(r"\d+", r.get("version") or "")]
     newest = {}
@@ -364,7 +367,7 @@ def newest_versions(rows):
 
 
 def small_products(hardware, dtype, x, us, shapes):
-    """Which products are small ones out of the cache, at any number of rows, and what they take with weights from memory."""
+    """Which products are small ones from the cache, at any number of rows, and their times with weights from memory."""
     reading = 1e6 * x["n"] * x["k"] * weight_bytes()[dtype] / hardware["bandwidth"]
     _, of = np.unique(shapes, return_inverse=True)
     least = np.full(of.max() + 1, np.inf)
@@ -373,18 +376,18 @@ def small_products(hardware, dtype, x, us, shapes):
 
 
 def with_reading(hardware, dtype, x, us, width):
-    """Times of attention with keys, of so many elements, from memory. Few sequences with long caches are in no table from there, though what splitting and
-    latency take shows out of the second-level cache. From memory they take at least as long as out of it and as reading them does, and at
-    most both: the middle of these. Rows of one cache and more lie on the line of larger ones."""
+    """Times of attention with keys of `size` elements from memory. Tables have few sequences with long caches from memory, though their times from
+    the second-level cache show the cost of splitting and latency. From memory they take at least the larger of the time from the cache and of the
+    reading time, and at most the sum; the mean of these bounds is used. Rows of one cache size and more lie on the line of larger ones."""
     reading = 1e6 * width * x["batch"] * x["context"] * weight_bytes()[dtype] / hardware["bandwidth"]
     return np.where(x["over_l2"] < 1, np.maximum(us, reading) + 0.5 * np.minimum(us, reading), us)
 
 
 def weights_of(kind, x, us):
-    """What a row counts in a fit: nothing where weights were read from the second-level cache."""
+    """A row's weight in a fit: zero if weights were read from the second-level cache."""
     if kind == "product":
         weights = np.where(x["over_l2"] >= LEAST_SETS, 1.0, 0.0)
-        # TensorRT-LLM's tables have few sets of weights: most shapes are read from the cache in part.
+        # TensorRT-LLM's tables have few sets of weights: most shapes are partly read from the cache.
         for least in (1.0, 0.0):
             if len(set(zip(x["n"][weights > 0], x["k"][weights > 0]))) < 30:
                 weights = np.maximum(weights, np.where(x["over_l2"] >= least, 0.2 if least else 0.05, 0.0))
@@ -393,12 +396,12 @@ def weights_of(kind, x, us):
 
 
 def numbers(values, digits):
-    """Numbers with spaces between, in lines of at most 128 characters."""
+    """Numbers separated by spaces, in lines of at most 128 characters."""
     return "\n      ".join(textwrap.wrap(" ".join("0" if float(digits % v) == 0 else digits % v for v in values), 120))
 
 
 def yaml_text(text):
-    """As YAML, whatever quotes and line breaks are in it."""
+    """The text as YAML, with any quotes and line breaks in it."""
     return json.dumps(text, ensure_ascii=False)
 
 
@@ -411,8 +414,8 @@ def quoted(values):
 
 
 def others(path, fits):
-    """The text of the fits in a file that are not among those made now: each is some lines from "  - kind:" on. A layer of experts runs
-    on the fastest of its engine's kernels, so that those of a table take the place of all."""
+    """The text of a file's fits that are not replaced now: each is the lines from " - kind:" on. A layer of experts runs on the fastest kernel of its
+    engine, so the new table's fits replace those of all kernels."""
     import yaml
     with open(path, encoding="utf-8") as file:
         text = file.read()
@@ -440,15 +443,15 @@ def write(path, gpu, fits, source=SHIPPED, beside=None):
                        f"    correction: \"{numbers(f['correction'], '%.3f')}\"\n"))
     order = list(KINDS)
     with open(path, "w", encoding="utf-8") as file:
-        file.write(f"# Kernel prices of {gpu}, written by scripts/kernels/fit_kernels.py. spread: standard deviation of the logarithm on shapes that the\n"
-                   "# fit did not see; errors: median and 90th percentile on them, percent. Correction: docs/results/prices.md.\n"
+        file.write(f"# Fitted kernel times of {gpu}, written by scripts/kernels/fit_kernels.py. spread: standard deviation of the logarithm on shapes that the\n"
+                   "# fit did not see; errors: median and 90th percentile on them, percent. Correction: `docs/results/prices.md`.\n"
                    f"source: {source}\nfits:\n")
         file.writelines(piece for _, piece in sorted(pieces, key=lambda p: order.index(p[0])))
 
 
 @functools.lru_cache(maxsize=None)
 def shipped_figures(folder, gpu):
-    """The figures of a GPU's file, by kind, engine, dtype and kernel."""
+    """The parameters in a GPU's file, by kind, engine, dtype and kernel."""
     import yaml
     with open(os.path.join(folder, gpu + ".yaml"), encoding="utf-8") as file:
         fits = yaml.load(file, getattr(yaml, "CSafeLoader", yaml.SafeLoader))["fits"]
@@ -469,10 +472,10 @@ def main():
     parser.add_argument("--corrections", action="store_true", help="figures stay as the files in --out have them, corrections alone are fitted")
     parser.add_argument("--report", help="a .csv of the errors on held-out shapes by kind, GPU, dtype and rows")
     parser.add_argument("--source", help="where one table is from")
-    parser.add_argument("--beside", help="with one table: the folder of the fits that stay where it says nothing")
+    parser.add_argument("--beside", help="with one table: the folder of the fits that stay for kinds that the table lacks")
     options = parser.parse_args()
     if os.path.isfile(options.tables) and (len(options.only or []) != 1 or not options.source or not options.beside):
-        parser.error("one table needs --only KIND, --source and --beside")
+        parser.error("one table needs --only KIND, --source and the folder of the fits that stay (see --help)")
     hardware = read_hardware(options.hardware)
     by_gpu = {}
     if options.keep and os.path.exists(options.keep):
@@ -505,17 +508,17 @@ def main():
         ordered = [(k, *fits[k]) for k in sorted(fits, key=lambda k: (order[k[0]],) + k[1:])]
         if not os.path.isfile(options.tables):
             path = os.path.join(options.out, gpu + ".yaml")
-            kept = path if options.only and os.path.exists(path) else None  # kinds that are not fitted now stay
+            kept = path if options.only and os.path.exists(path) else None  # fits of kinds that are not fitted now stay
             write(path, gpu, ordered, beside=kept)
             continue
-        shipped = os.path.join(options.beside, hardware[gpu]["kernels"] + ".yaml")  # a GPU of the same chip may have another's
+        shipped = os.path.join(options.beside, hardware[gpu]["kernels"] + ".yaml")  # a GPU of the same chip may use another GPU's file
         from_shipped = os.path.exists(shipped)
         source = options.source + (f"; other kernels: {SHIPPED}" if from_shipped else "")
         write(os.path.join(options.out, gpu + ".kernels.yaml"), gpu, ordered, "'" + source.replace("'", "''") + "'" if source.isprintable() else yaml_text(source), shipped if from_shipped else None)
         with open(os.path.join(options.out, gpu + ".yaml"), "w", encoding="utf-8") as file:
             file.write(f"# {gpu} with kernels as {yaml_text(options.source)[1:-1]} has them.\npreset: {gpu}\nkernels: {gpu}.kernels.yaml\n")
     if not by_gpu:
-        sys.exit(3)  # specsim kernels says it
+        sys.exit(3)  # specsim kernels prints the message
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""The formulas of kernels over whole arrays, as the program computes them (sim/hardware/gpu/kernel_formulas.cpp), and what belongs to fitting
-them, by kind: start values and bounds of figures, and knots of corrections.
+"""The formulas of kernels over whole arrays, computed by the program (sim/hardware/gpu/kernel_formulas.cpp), and the settings of their fits
+by kind: start values and bounds of parameters, and knots of corrections.
 
-The program is SPECSIM_PROGRAM or else build/specsim. One process of it serves one formula on one set of shapes, over pipes
+The program is SPECSIM_PROGRAM, by default build/specsim. One process of it evaluates one formula on one set of shapes, over pipes
 (sim/doors/cli/command.h, kernel_formulas_command).
 """
 import contextlib
@@ -17,8 +17,8 @@ from kernel_sources import PACKED
 
 PROGRAM = os.environ.get("SPECSIM_PROGRAM", "build/specsim")
 GPU_FIGURES = ("bandwidth", "flops", "fp8_flops", "int8_flops", "fp4_flops", "multiprocessors", "compute_capability", "link_bandwidth")
-MOST_FIGURES = 7  # of any kind: so many are sent
-SHARES = [2.0 ** e for e in (0.25, 0.5, 0.75, 1)]  # knots of a share, which is looked at as it is
+MOST_FIGURES = 7  # the number of values sent for each shape, whatever the kind
+SHARES = [2.0 ** e for e in (0.25, 0.5, 0.75, 1)]  # knots of a share, which has no logarithm
 
 
 def read_hardware(folder):
@@ -47,10 +47,10 @@ def started(program):
 
 @functools.lru_cache(maxsize=None)
 def described(program=PROGRAM):
-    """What formulas there are, by kind: {"figures": {name: value where a fit does not say it, or None}, "coordinates": their number};
-    "weight_bytes" of an element by dtype, block scales counted; "ungated_layers" and "always_gated" (matrices_of_expert)."""
+    """The formulas by kind: {"figures": {name: default value, or None if a fit must state it}, "coordinates": their number}; "weight_bytes" of an
+    element by dtype, including block scales; "ungated_layers" and "always_gated" (matrices_of_expert)."""
     answer, _ = started(program).communicate(b"")
-    return json.loads(answer) if answer else sys.exit(f"{program} computes no formulas of kernels: build it anew")
+    return json.loads(answer) if answer else sys.exit(f"{program} computes no formulas of kernels: rebuild it")
 
 
 def weight_bytes(program=PROGRAM):
@@ -58,7 +58,8 @@ def weight_bytes(program=PROGRAM):
 
 
 def matrices_of_expert(row):
-    """3 with a gate, 2 without: by the column `gated` of a table of experts, or else by the layer, as `specsim kernels` reads it."""
+    """Matrices of an expert: 3 with a gate, 2 without, from the column `gated` of a table of experts, or else from the layer, as `specsim kernels`
+    reads it."""
     if row.get("gated"):
         return 3.0 if row["gated"] == "yes" else 2.0
     always = [row["engine"], row.get("version", "")] == described()["always_gated"]
@@ -67,12 +68,12 @@ def matrices_of_expert(row):
 
 
 class Form:
-    """A formula on the shapes `x`, a dict of arrays of equal length. Each kind has its figures (start, least, most), and the knots of its
-    correction over the first coordinate and by the others."""
-    tells_constants = False  # whether a fit says the value of a coordinate that is the same in all rows
+    """A formula on the shapes `x`, a dict of arrays of equal length. Each kind has its parameters (start, least, most), and the knots of its
+    correction over the first coordinate and the others."""
+    tells_constants = False  # whether a fit gives the value of a coordinate that is the same in all rows
     reads_keys = "unused"    # sim/hardware/gpu/kernels.h, KeyReading
-    blocks = ()              # values of query_rows, the queries of a block, of which the best is taken
-    constants = {}           # figures that are not fitted
+    blocks = ()              # values of query_rows, the queries of a block, of which the best is used
+    constants = {}           # parameters that are not fitted
 
     def __init__(self, hardware, dtype, x):
         columns = self.shapes(x)
@@ -126,11 +127,11 @@ class Product(Form):
     kind = "product"
     figures = {"memory_efficiency": (0.82, 0.2, 1.05), "feed_tb_per_s": (15, 1, 500), "overlap_power": (3, 1, 12),
                "kernel_us": (4, 0.05, 60), "split_us": (2, 0.05, 40), "arithmetic_efficiency": (0.9, 0.1, 1.1), "whole_waves": (0.6, 0.01, 0.99)}
-    # Libraries change kernels after 16, 32, 64, ... rows: two knots make a step.
-    # One row is a step too: vLLM's CUTLASS kernel for fp8 on a B200 takes 14 us more for it than for two.
+    # Libraries change kernels after 16, 32, 64, ... rows: two knots make a step. One row is a step too: vLLM's CUTLASS kernel for fp8 on a B200 takes
+    # 14 us more for one row than for two.
     over = [1, 2, 8, 16, 17, 32, 33, 64, 65, 96, 97, 128, 129, 192, 193, 256, 257, 512]
-    # Columns of a tile of 256 rows if one wave is to do, which libraries prefer: DeepGEMM's tiles of 96 to 128 columns take twice the time
-    # on a Hopper.
+    # Columns of a tile of 256 rows if one wave is enough, which libraries prefer: DeepGEMM's tiles of 96 to 128 columns take twice the time on a
+    # Hopper.
     by = [[512, 2048, 8192, 65536], [512, 2048, 8192, 65536], [2.0 ** e for e in (20, 22, 24, 26, 28)], SHARES, SHARES,
           [64, 80, 88, 96, 104, 112, 120, 128, 144]]
 
@@ -156,7 +157,7 @@ class Latent(Form):
 
 
 class Verify(Form):
-    """Attention of several query tokens over a cache, blocks that walk the keys one after the other."""
+    """Attention of several query tokens over a cache, with blocks that read the keys one after the other."""
     kind = "attention_verify"
     figures = {"memory_efficiency": (0.7, 0.05, 1.05), "arithmetic_efficiency": (0.5, 0.02, 1.0), "overlap_power": (3, 1, 12),
                "kernel_us": (8, 0.5, 60), "key_us": (0.02, 1e-5, 1)}
@@ -166,13 +167,13 @@ class Verify(Form):
 
 
 class Alone(Verify):
-    """A kernel for prompts whose blocks take a multiprocessor each, for its tensor memory."""
+    """A kernel for prompts whose blocks occupy a multiprocessor each, because of its tensor memory."""
     reads_keys = "prompt"
 
 
 class Packed(Verify):
-    """Queries of heads that share keys, in tiles of 64 rows where they fit and else of 128, as FlashAttention 3's one or two warp groups take
-    them (hopper/tile_size.h)."""
+    """Queries of heads that share keys, in tiles of 64 rows if they fit and otherwise 128, as in FlashAttention 3's one or two warp groups
+    (hopper/tile_size.h)."""
     blocks = (128,)
     constants = {"packed_rows": 64}
     over = [64, 128, 256]
@@ -188,7 +189,7 @@ class Prefill(Verify):
 
 class Experts(Form):
     kind = "experts"
-    tells_constants = True  # where a table has one layer the fit says which: others are priced otherwise
+    tells_constants = True  # if a table has one layer, the fit gives its value: other layers have other estimates
     figures = {"memory_efficiency": (0.7, 0.05, 1.05), "arithmetic_efficiency": (0.6, 0.02, 1.1), "overlap_power": (3, 1, 12),
                "kernel_us": (25, 1, 300), "expert_us": (0.05, 1e-4, 5), "row_us": (0.005, 1e-5, 2)}
     over = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096]
@@ -206,7 +207,7 @@ class AllReduce(Form):
     by = [[2, 8]]
 
 
-# Words in the names of measured kernels, the first that is found, and how they read the keys (sim/hardware/gpu/kernels.h).
+# Words in the names of measured kernels (the first match counts), and the way that the kernel reads the keys (sim/hardware/gpu/kernels.h).
 READINGS = (("decode", "grown"), ("split restored", "shared"), ("varlen", "walked"), ("no split", "walked"), ("trtllm-gen prefill", "prompt"))
 
 
@@ -215,7 +216,7 @@ def reads_keys(kernel):
 
 
 def form_of(kind, kernel):
-    """The formula that prices a measured kernel."""
+    """The formula that estimates a measured kernel."""
     if kernel == PACKED:
         return Packed
     return Alone if kind == "attention_verify" and reads_keys(kernel) == "prompt" else KINDS[kind]

@@ -5,7 +5,7 @@ OWN_TABLES = "results/gpu/*/kernels/attention*.csv"
 OWN_PRODUCTS = "results/gpu/*/kernels/products_w4a16.csv"
 LATENT_TABLES = "configs/kernels/tables/attention_latent*.csv.xz"  # made by scripts/kernels/latent_table.mjs
 MORE_EXPERTS = "moe_more"  # further layers of the collectors that filled moe_aic
-WHOSE = {"machete": "vllm", "marlin": "sglang"}  # vLLM takes Machete on Hopper for GPTQ, AWQ and compressed-tensors; SGLang has Marlin
+WHOSE = {"machete": "vllm", "marlin": "sglang"}  # vLLM uses Machete on Hopper for GPTQ, AWQ and compressed-tensors; SGLang has Marlin
 WALK = "FlashAttention 2 varlen paged"
 PACKED = "FlashAttention 3 decode"
 OWN_KERNELS = (WALK, PACKED)
@@ -16,7 +16,7 @@ SHIPPED = ("ai-dynamo/aiconfigurator 095f58a51c4c (Apache-2.0), Vidur 7d47513363
            "vLLM flash-attention 193, flashinfer 1832, ROCm/aiter e4048607a535 (MIT), results/gpu")
 
 
-# Types of AITER's tables. Those in bf16 are of two shapes: too few to make a price from.
+# Types of AITER's tables. Those in bf16 are of two shapes: too few for an estimate.
 AITER_TYPES = {"float8_blockscale": "fp8_block", "fp8/int8": "fp8", "float8_e4m3fnuz": "fp8"}
 AITER_EXPERTS = {"QuantType.No": "bfloat16", "QuantType.per_1x128": "fp8_block"}
-AITER_SKEW = 1.01  # it draws the experts of its tokens
+AITER_SKEW = 1.01  # it draws random experts for its tokens

@@ -1,13 +1,14 @@
-// Measured kernels of latent attention (MLA), configs/kernels/tables/attention_latent_aic.csv.xz, out of a checkout of ai-dynamo/aiconfigurator.
+// Extracts measured kernels of latent attention (MLA), configs/kernels/tables/attention_latent_aic.csv.xz, from a checkout of
+// ai-dynamo/aiconfigurator.
 //
 //     cp -r scripts/npm/parquet /tmp/parquet && npm ci --ignore-scripts --prefix /tmp/parquet
 //     NODE_PATH=/tmp/parquet/node_modules node scripts/kernels/latent_table.mjs CHECKOUT/aic-core/src/aiconfigurator_core/systems/data |
 //       xz > configs/kernels/tables/attention_latent_aic.csv.xz
 //
-// One row is attention of one layer over the cached vectors of DeepSeek-V3, one new token a sequence, in a captured graph. Of each GPU and
-// engine the newest version is taken, of several rows of one shape their median. vLLM's tables are left out: its kernels were
-// launched one by one, 100 to 200 us each; and SGLang's over caches in fp8 on Hopper, which as they were timed turn the cache into 16 bits first:
-// 16 sequences of 8,192 tokens take 282 us where whole layers of the same engine, products and all, take 84 (wideep_generation_mla).
+// One row is attention of one layer over the cached vectors of DeepSeek-V3, one new token per sequence, in a captured graph. For each GPU and engine
+// the newest version is used, and of several rows of one shape their median. vLLM's tables are left out because its kernels were launched one by one,
+// 100 to 200 us each. SGLang's tables over caches in fp8 on Hopper are left out because the timed code first converts the cache to 16 bits: 16
+// sequences of 8,192 tokens take 282 us, while whole layers of the same engine, including products, take 84 us (wideep_generation_mla).
 import fs from 'fs';
 import path from 'path';
 import { createRequire } from 'module';

@@ -5,7 +5,7 @@ BANDS = {"1": (0, 1), "2-16": (1, 16), "17-64": (16, 64), "65-128": (64, 128), "
 
 
 def in_spreads(error, of):
-    """Errors of held-out rows in spreads as the other folds have them: what a stated error is worth on rows that it was not taken from."""
+    """Errors of held-out rows, in units of the spread of the other folds: a test of stated errors on rows that they were not computed from."""
     z = np.full(len(error), np.nan)
     for k in sorted(set(of)):
         if (of == k).any() and (of != k).any():
@@ -14,14 +14,14 @@ def in_spreads(error, of):
 
 
 def within(spreads, most):
-    """Percent of rows within so many spreads; empty where too few shapes were held out to tell."""
-    told = spreads[~np.isnan(spreads)]
-    return f"{100 * np.mean(told <= most):.0f}" if len(told) else ""
+    """Percent of rows within `most` spreads; empty if too few shapes were held out."""
+    known = spreads[~np.isnan(spreads)]
+    return f"{100 * np.mean(known <= most):.0f}" if len(known) else ""
 
 
 def write_report(path, by_gpu, kinds, small):
-    """Errors on shapes that were not seen, all engines and kernels together; decode attention and all-reduces by bytes are not cut into
-    bands. Where any row of a fit reads its weights or keys from memory, those rows alone count."""
+    """Errors on unseen shapes, all engines and kernels together. Decode attention and all-reduces by bytes are not divided into bands. If any row of
+    a fit reads its weights or keys from memory, only those rows count."""
     lines = ["kind,gpu,dtype,rows,count,median_percent,p90_percent,neighbours_median_percent,neighbours_p90_percent,within_1_percent,within_2_percent"]
     for kind in kinds:
         for gpu, fits in sorted(by_gpu.items()):
@@ -31,13 +31,13 @@ def write_report(path, by_gpu, kinds, small):
                 error = 100 * np.concatenate([f["held_out"][c] for f, c in zip(of, counts)])
                 spreads = np.concatenate([f["in_spreads"][c] for f, c in zip(of, counts)])
                 rows = np.concatenate([f["held_rows"][c] for f, c in zip(of, counts)])
-                beside = 100 * np.concatenate([f["neighbours"] for f in of])
-                beside = f"{np.median(beside):.1f},{np.percentile(beside, 90):.1f}" if len(beside) else ","
+                neighbours = 100 * np.concatenate([f["neighbours"] for f in of])
+                neighbours = f"{np.median(neighbours):.1f},{np.percentile(neighbours, 90):.1f}" if len(neighbours) else ","
                 bands = {"all": (-1, 1e18), **(BANDS if kind not in ("attention_decode", "attention_latent", "allreduce") else {})}
                 for band, (over, most) in bands.items():
                     at = (rows > over * 1.0001) & (rows <= most * 1.0001)
                     if at.any():
                         lines.append(f"{kind},{gpu},{dtype},{band},{at.sum()},{np.median(error[at]):.1f},{np.percentile(error[at], 90):.1f},"
-                                     f"{beside if band == 'all' else ','},{within(spreads[at], 1)},{within(spreads[at], 2)}")
+                                     f"{neighbours if band == 'all' else ','},{within(spreads[at], 1)},{within(spreads[at], 2)}")
     with open(path, "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")

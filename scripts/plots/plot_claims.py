@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The figures of the texts under examination, from simulation, with theory lines: seven PNGs next to the CSVs in DIR.
+"""Draws the results on the examined claims, from simulation, with theory lines: seven PNGs next to the CSVs in DIR.
 
 usage: scripts/plots/plot_claims.py DIR
 """

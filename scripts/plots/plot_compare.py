@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Draws what specsim compare --out DIR wrote: compare.png (speedup of every method, workload by workload) and tree.png (the
+"""Draws the output of specsim compare --out DIR: compare.png (speedup of every method, workload by workload) and tree.png (the
 trees that came first).
 
 usage: scripts/plots/plot_compare.py DIR
@@ -15,12 +15,12 @@ ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "
 
 
 def knows_the_outcome(row):
-    """The oracle is no method: it is drawn, and never counted as the fastest."""
+    """Rows without the oracle, which is drawn but never counts as the fastest, because it is no method."""
     return "| oracle |" in row["method"]
 
 
 def in_common(workloads):
-    """The words that all workloads share, and the rest of each."""
+    """The words that all workloads share, and the remaining words of each."""
     parts = [workload.split(", ") for workload in workloads]
     common = [part for part in parts[0] if all(part in own for own in parts)] if len(parts) > 1 else []
     return common, [", ".join(part for part in own if part not in common) for own in parts]
@@ -28,7 +28,7 @@ def in_common(workloads):
 
 def draw_ranking(rows, config, out):
     workloads = list(dict.fromkeys(row["workload"] for row in rows))
-    # As the first workload ranks them: what it does not hold comes last.
+    # In the order of the first workload; methods that it lacks come last.
     methods = list(dict.fromkeys(row["method"] for row in rows))
     common, labels = in_common(workloads)
     figure, axes = plt.subplots(figsize=(9.2, 0.32 * len(methods) + 1.7))
@@ -60,7 +60,7 @@ def draw_ranking(rows, config, out):
 
 
 def pair_in_words(config):
-    """What stands for the text and the two models."""
+    """Names of the text and the two models."""
     pair, context = config["pair"], config.get("context", {"process": "fixed"})
     target, draft = pair["target"], pair.get("draft", {})
     words = [f"{key} {value}" for key, value in target.items() if key != "family" and not isinstance(value, (dict, list))]

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Draws what specsim run or check --out DIR wrote: data.png, tokens per round and speedup over the axis of the sweep that has
+"""Draws the output of specsim run or check --out DIR: data.png, tokens per round and speedup over the axis of the sweep that has
 the most points, a line for each point of the others.
 
 usage: scripts/plots/plot_data.py DIR

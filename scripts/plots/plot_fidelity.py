@@ -31,7 +31,7 @@ def ratios(folder):
         axis.set_xticks([1, 4, 16, 64, 256], ["1", "4", "16", "64", "256"])
         axis.minorticks_off()
         axis.axhline(1, color="#222222", linewidth=0.8)
-    axes[0].set_ylabel("priced / measured")
+    axes[0].set_ylabel("estimated / measured")
     handles = {label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels())}
     axes[1].legend(list(handles.values())[:4], list(handles)[:4], loc="upper left", fontsize=7.5)
     axes[2].legend(list(handles.values())[4:], list(handles)[4:], loc="upper left", fontsize=7.5)
@@ -57,7 +57,7 @@ def attention(folder):
                 axis.plot([row["context"] for row in own], [row["measured_us"] for row in own], "o", color=colour, markersize=3.2)
         axis.set(title=title, xscale="log", yscale="log", xlabel="cached keys")
         axis.legend(loc="upper left", fontsize=7.5)
-    axes[0].set_ylabel("us a layer; points: measured, lines: priced")
+    axes[0].set_ylabel("us per layer; points: measured, lines: estimated")
     figure.suptitle("attention of one sequence over its context, by kernel", x=0.01, ha="left", fontsize=10.5)
     save(figure, folder / "attention.png")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import plot_style as style
 from plot_style import plt
 
-KERNELS = {  # kernels as the tables of attention name them, and as a legend does
-    "FlashAttention 2 varlen": "FlashAttention 2, walks the keys", "FlashAttention 2 dense": "FlashAttention 2, each head apart",
+KERNELS = {  # names of kernels in the tables of attention, and in the legend
+    "FlashAttention 2 varlen": "FlashAttention 2, reads all keys per block", "FlashAttention 2 dense": "FlashAttention 2, heads separate",
     "cuDNN": "cuDNN", "FlashAttention 2 dense, heads packed": "FlashAttention 2, heads packed", "FlashAttention 3 decode": "FlashAttention 3"}
 
 
@@ -20,7 +20,7 @@ def attention(axis, folder):
     for colour, (kernel, name) in zip(style.COLOURS, KERNELS.items()):
         own = [row for row in rows if row["kernel"] == kernel]
         axis.plot([row["tokens"] for row in own], [row["us"] for row in own], "o-", markersize=3, color=colour, label=name)
-    axis.set(title="attention over 32,768 keys, one sequence\n(32 heads on 8, of 128)", xlabel="tokens verified", ylabel="us a layer",
+    axis.set(title="attention over 32,768 keys, one sequence\n(32 heads on 8, of 128)", xlabel="tokens verified", ylabel="us per layer",
              xscale="log", yscale="log", ylim=(20, 12000))
     axis.set_xticks([1, 2, 4, 8, 16, 32], ["1", "2", "4", "8", "16", "32"], minor=False)
     axis.minorticks_off()
@@ -36,7 +36,7 @@ def steps(axis, folder):
         x = sorted({row["new_tokens"] for row in own})
         axis.plot(x, [min(row["ms"] for row in own if row["new_tokens"] == tokens) for tokens in x], "o", markersize=4, color=colour)
         axis.plot(x, [priced[batch, tokens, context] for tokens in x], color=colour, label=f"batch {batch}, {context:,} keys")
-    axis.set(title="a captured step of Llama-3.1-8B\n(marks: measured; lines: priced)", xlabel="tokens of each sequence", ylabel="ms", ylim=(0, None))
+    axis.set(title="a captured step of Llama-3.1-8B\n(marks: measured; lines: estimated)", xlabel="tokens of each sequence", ylabel="ms", ylim=(0, None))
     axis.legend(fontsize=7.5)
 
 
@@ -48,7 +48,7 @@ def passes(axis, folder):
         axis.plot([row["measured_ms"] for row in own], [row["priced_ms"] for row in own], "o", markersize=3.5, color=colour, label=name)
     ends = [0.8, 40]
     axis.plot(ends, ends, color="#444444", linewidth=0.9)
-    axis.set(title="passes over one token a sequence,\nevery model, batch and context", xlabel="measured, ms", ylabel="priced, ms", xscale="log",
+    axis.set(title="passes over one token per sequence,\nevery model, batch and context", xlabel="measured, ms", ylabel="estimated, ms", xscale="log",
              yscale="log", xlim=ends, ylim=ends)
     axis.legend(fontsize=7.5)
 

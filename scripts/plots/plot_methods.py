@@ -10,13 +10,13 @@ from plot_style import COLOURS, Z95, main, plt, read, save
 
 BATCHES = [1, 8, 32]
 MARKERS = "osD"
-# Methods by what drafts for them, and in words.
+# Methods by their source of drafts, with the words of the legend.
 GROUPS = [("a draft model, chain", ("chain", "cs_drafting")),
           ("a draft model, tree", ("tree_static", "tree_sequoia", "tree_ranked", "tree_dynamic", "opt_tree", "spec_exec", "dyspec")),
           ("a draft model that guesses a block at once", ("parallel", "pard", "dflash", "dflash2", "dspark", "domino")),
           ("the target's own layers or heads", ("early_exit", "eagle", "eagle3", "mtp", "medusa", "hydra", "redrafter")),
-          ("a draft model where the text promises less", ("hybrid",)),
-          ("no model: the text itself, or what was thrown away", ("prompt_lookup", "suffix", "suffix_decoding", "sam_decoding", "lookahead", "token_recycling", "rest"))]
+          ("a draft model if the text has no good match", ("hybrid",)),
+          ("no model: the text itself, or discarded tokens", ("prompt_lookup", "suffix", "suffix_decoding", "sam_decoding", "lookahead", "token_recycling", "rest"))]
 WORDS = {"draft_length": "of", "branching": "", "siblings": "", "selection": "", "exit_share": "share", "budget": "of", "nodes": "of", "top_k": "likeliest"}
 
 
@@ -54,9 +54,9 @@ def draw(folder):
     axes.set_yticks(ticks, names, fontsize=7.5)
     axes.invert_yaxis()
     axes.margins(y=0.03)
-    axes.set(xlabel="speedup over plain decoding, with 95 % intervals; left of the line: slower")
-    figure.suptitle("One workload: llama-3.1-8b on an H100, context 1,024; a language-like pair of 1,000 tokens,\n"
-                    "text that repeats itself now and then; drafts by llama-3.2-1b, heads priced as EAGLE's", x=0.01, ha="left", fontsize=9.5)
+    axes.set(xlabel="speedup over no speculation, with 95 % intervals; left of the line: slower")
+    figure.suptitle("One workload: llama-3.1-8b on an H100, context 1,024; a language-like pair of 1,000 tokens,\ntext "
+                    "that repeats itself now and then; drafts by llama-3.2-1b, heads with the latency of EAGLE's", x=0.01, ha="left", fontsize=9.5)
     axes.legend(loc="lower right")
     save(figure, folder / "methods.png")
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Draws what specsim plan --out DIR wrote: plan.png (by draft length, and where a round's time goes) and map.png (where
+"""Draws the output of specsim plan --out DIR: plan.png (speedup by draft length, and the parts of a round's time) and map.png (where
 speculation pays, over batch, context and alpha).
 
 usage: scripts/plots/plot_plan.py DIR
@@ -22,7 +22,7 @@ RATES = {"--alpha": "alpha", "--position-rates": "rates of all rounds by positio
 
 
 def setting(folder):
-    """What was planned for, and the acceptance that it was planned with."""
+    """The planned setup, and the acceptance of the plan."""
     config = config_of(folder, "cost")
     words = shlex.split(str(manifest_of(folder).get("command", "")))
     given = [f"{RATES[word]} {value.replace(',', ', ')}" for word, value in zip(words, words[1:]) if word in RATES]
@@ -46,7 +46,7 @@ def draw_plan(folder):
     if best["draft_length"] > 0:
         panels[0].plot([best["draft_length"]], [best["speedup"]], "o", markersize=9, markerfacecolor="none", color=COLOURS[0], markeredgewidth=1.3)
     note = f"best: {best['speedup']:.2f}x at {best['draft_length']:.0f}" if best["draft_length"] > 0 else "do not speculate"
-    # The legend stands above the curves, the note in it: neither can lie on a point.
+    # The legend is above the curves and contains the note: neither can cover a point.
     panels[0].set_ylim(min(0.95, 0.97 * min(row["speedup"] for row in rows)), 1 + 1.45 * (ideal - 1))
     panels[0].set(xlabel="draft length", title="speedup over plain decoding")
     panels[0].legend(loc="upper left", title=note, title_fontsize=9, alignment="left")
@@ -83,7 +83,7 @@ def draw_plan(folder):
 
 
 def cells_of(path):
-    """The cells of a map, each with what its regime needs to be drawn."""
+    """The cells of a map, each with the values that its regime needs."""
     rows = read(path, numbers=("batch", "context", "alpha"), maybe=("best_draft_length", "speedup"), words=("regime", ), some=True)
     for row in rows:
         if row["regime"] not in ("pays", *REGIMES, *UNKNOWN):

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Published against simulated figures: published.png next to DIR/published.csv.
+"""Draws published values over simulated ones: published.png next to DIR/published.csv.
 
 usage: scripts/plots/plot_published.py DIR
 """
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from plot_style import COLOURS, main, plt, read, save
 
-# Rows by the beginning and the end of their names: what they are, and whether they are measurements.
+# Groups of rows by the beginning and the end of their names: the group's title, and whether they are measurements.
 GROUPS = [("leviathan_table1", "speedup", "Leviathan, table 1: speedup, computed", "s"),
           ("leviathan_table2_4", "expected", "Leviathan, table 4: speedup, expected", "D"),
           ("leviathan_table2_4", "measured", "Leviathan, table 2: speedup, measured", "o"),

@@ -35,13 +35,13 @@ def draw(folder):
                            label="goal: 10 % to 128 tokens, 17 % to 512" if (low, sign) == (1, 1) else None)
         axis.set(title=f"{title}: time over that of one token", xscale="log", ylim=(0.8, 4.2))
         axis.legend(loc="upper left", fontsize=7.5)
-        below.set(title=f"{title}: priced over measured, all rows", xlabel="tokens of the pass", ylim=(-31, 26))
+        below.set(title=f"{title}: estimated over measured, all rows", xlabel="tokens of the pass", ylim=(-31, 26))
         below.set_xticks([1, 4, 16, 64, 128, 512], ["1", "4", "16", "64", "128", "512"])
         below.minorticks_off()
     errors[0].legend(loc="lower left", fontsize=7.5)
-    axes[0].set_ylabel("points: published measurements; lines: priced")
+    axes[0].set_ylabel("points: published measurements; lines: estimated")
     errors[0].set_ylabel("error, %")
-    figure.suptitle("matrix products of a pass as the roofline prices them, against published kernel times", x=0.01, ha="left", fontsize=10.5)
+    figure.suptitle("matrix products of a pass as the roofline estimates them, compared with published kernel times", x=0.01, ha="left", fontsize=10.5)
     save(figure, folder / "roofline.png")
 
 

@@ -1,11 +1,12 @@
 #!/usr/bin/python3
-"""Draws what specsim serve --out DIR wrote: curve.png (latency, throughput and goodput over the load, with speculation and without,
-with intervals, capacities, where the SLO ends and where the curves cross),
-requests.png (TTFT and TPOT of every request and what their means go to, beside the plain server's where it ran too), steps.png (batch, queue,
-cache and draft length
-over time, where there is a steps.csv).
+"""Draws the output of specsim serve --out DIR.
 
 usage: scripts/plots/plot_serve.py DIR
+
+  curve.png      latency, throughput and goodput over the load, with and without speculation: intervals, capacities, the end of the SLO, and
+                 the points where the curves cross
+  requests.png   TTFT and TPOT of every request and the parts of their means, next to those without speculation if they were simulated
+  steps.png      batch, queue, cache and draft length over time, if there is a steps.csv
 """
 import math
 from pathlib import Path
@@ -33,7 +34,7 @@ def setting(folder):
 
 
 def crossing(rows, load, figure):
-    """The load at which the two servers' curves of a figure cross, as the verdict has it: straight between the loads in logarithms."""
+    """The load of the verdict at which the two servers' curves of a quantity cross: interpolated linearly in the logarithm of the load."""
     by_load = {}
     for row in rows:
         by_load.setdefault(row[load], {})[row["speculative"]] = row[figure]
@@ -45,14 +46,14 @@ def crossing(rows, load, figure):
 
 
 def mark_limits(panel, rows, limits, load):
-    """The capacities, and where the SLO ends with its interval, upright; `limits`: rows of slo.csv."""
+    """Draws the capacities and the end of the SLO, with its interval, as vertical lines; `limits`: rows of slo.csv."""
     for speculative, colour in ((0, PLAIN), (1, SPECULATIVE)):
         capacity = next((row.get("capacity") for row in rows if row["speculative"] == speculative), None)
         if capacity:
             panel.axvline(capacity, color=colour, linestyle=":", linewidth=1.2, zorder=0)
         limit = next((row for row in limits if row["draft_length"] == (-1 if speculative else 0)), None)
         keeps = limit and limit[f"largest_{load}_that_keeps"]
-        if keeps:  # on the axis, where an interval of any width hides no curve
+        if keeps:  # on the axis, where a wide interval hides no curve
             width = limit.get("half_width") or 0
             panel.errorbar([keeps], [0.02], xerr=[[min(width, 0.999 * keeps)], [width]], fmt="^", markersize=6, capsize=3, color=colour,
                            transform=panel.get_xaxis_transform(), clip_on=False, zorder=6)
@@ -64,17 +65,17 @@ def draw_curve(folder):
     limits = read(folder / "slo.csv", numbers=("draft_length", ), maybe=(f"largest_{load}_that_keeps", ),
                   where=("half_width", )) if (folder / "slo.csv").is_file() else []
     slo = config_of(folder, "cost", "serve")["serve"].get("slo") or {}
-    label = "requests a second" if load == "rate" else "requests in flight"
+    label = "requests per second" if load == "rate" else "requests in flight"
     panels = [("mean_ttft_ms", "p99_ttft_ms", "TTFT, ms", "ttft_ms"), ("mean_tpot_ms", "p99_tpot_ms", "TPOT, ms", "tpot_ms"),
-              ("output_throughput", None, "output tokens a second", None)]
+              ("output_throughput", None, "output tokens per second", None)]
     if any(row["request_goodput"] is not None for row in rows):
-        panels.append(("request_goodput", None, "goodput: requests a second within the SLO", None))
+        panels.append(("request_goodput", None, "goodput: requests per second within the SLO", None))
     figure, axes = plt.subplots(2, 2, figsize=(9.6, 7.4))
     handles = {}
     for panel, (mean, tail, title, limit) in zip(axes.flat, panels):
         means = [row[mean] for row in rows if row[mean]]
         bottom = 0.5 * min(means) if mean == "mean_ttft_ms" and means else 0.0  # TTFT's axis is logarithmic
-        for speculative, colour, name in ((0, PLAIN, "plain"), (1, SPECULATIVE, "with speculation")):
+        for speculative, colour, name in ((0, PLAIN, "baseline"), (1, SPECULATIVE, "with speculation")):
             own = [row for row in rows if row["speculative"] == speculative]
             if not own:
                 continue
@@ -122,7 +123,7 @@ def latencies(rows):
 
 
 def draw_waterfall(panel, means, what):
-    """What a mean goes to, one cause behind the other; `means`: [server] of {cause: milliseconds}, the plain server's bars below and paler."""
+    """The parts of a mean, one cause after the other; `means`: [server] of {cause: milliseconds}, the bars of the server without speculation below and paler."""
     colours = dict(zip(CAUSES, COLOURS + ["#bbbbbb", "#dddddd"]))
     longest = max(sum(mean.values()) for mean in means)
     shown = [cause for cause in CAUSES if any(mean[cause] > 1e-3 * longest for mean in means)]
@@ -135,7 +136,7 @@ def draw_waterfall(panel, means, what):
             left += mean[cause]
     panel.set_yticks(range(len(shown)), [CAUSES[cause] for cause in shown])
     panel.invert_yaxis()
-    panel.set(xlabel=f"mean {what}, ms", title=f"what {what} goes to" + (" (pale: plain)" if len(means) > 1 else ""))
+    panel.set(xlabel=f"mean {what}, ms", title=f"parts of {what}" + (" (pale: baseline)" if len(means) > 1 else ""))
 
 
 def requests_of(path):
@@ -152,7 +153,7 @@ def draw_requests(folder):
     servers = []
     summaries = {row["server"]: row for row in read(folder / "summary.csv", words=("server", ), some=True,
                                                        where=[f"mean_{what}_{cause}_ms" for what in ("ttft", "tpot") for cause in CAUSES])}
-    for server, name, file, colour in (("speculative", "with speculation", "requests.csv", SPECULATIVE), ("plain", "plain", "requests_plain.csv", PLAIN)):
+    for server, name, file, colour in (("speculative", "with speculation", "requests.csv", SPECULATIVE), ("plain", "baseline", "requests_plain.csv", PLAIN)):
         if server in summaries:
             own = folder / file if len(summaries) > 1 else folder / "requests.csv"
             rows = [row for row in requests_of(own) if row["finished"] == 1] if own.is_file() else []

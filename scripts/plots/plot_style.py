@@ -1,4 +1,4 @@
-"""One look for all plots, and the little that they share. A plot_*.py has draw(FOLDER), which writes its pictures next to the tables."""
+"""The common style of all plots, and their helpers. A plot_*.py has draw(FOLDER), which writes its pictures next to the tables."""
 import os
 import re
 import stat
@@ -9,7 +9,7 @@ from pathlib import Path
 
 try:
     import matplotlib
-except ModuleNotFoundError:  # Debian's package brings Tk and SymPy, so scripts/setup --quickstart unpacks it alone
+except ModuleNotFoundError:  # Debian's package depends on Tk and SymPy, so scripts/setup --quickstart unpacks it without them
     sys.path.append(str(Path(__file__).resolve().parents[2] / "build/matplotlib/usr/lib/python3/dist-packages"))
     import matplotlib
 
@@ -18,7 +18,7 @@ from plot_tables import BadInput, config_of, known, manifest_of, read  # noqa: F
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
-# Dark to light would lose the light end on white: eight hues of similar weight, told apart by colour-blind readers too.
+# Dark to light would lose the light end on white: eight hues of similar weight, which colour-blind readers can distinguish too.
 COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8c6d00", "#56b4e9", "#5a3d99", "#444444"]
 TARGET, DRAFT, ACCEPTED, RESIDUAL = "#444444", "#cc79a7", "#0072b2", "#d55e00"
 Z95 = 1.959964
@@ -32,7 +32,7 @@ plt.rcParams.update({
 
 
 def model_in_words(model):
-    """A model of a cost section: {preset: llama-2-70b, tensor_parallel: 4} is llama-2-70b on 4 GPUs."""
+    """A model of a cost section in words: {preset: llama-2-70b, tensor_parallel: 4} is llama-2-70b on 4 GPUs."""
     if not isinstance(model, dict):
         return model
     gpus, window = model.get("tensor_parallel", 1), model.get("kv_window")
@@ -40,7 +40,7 @@ def model_in_words(model):
 
 
 def cost_in_words(cost):
-    """What passes are priced for, as a title says it."""
+    """The setup whose passes are estimated, for a title."""
     if cost.get("model") != "roofline":
         return f"cost {cost.get('model', 'ratio')}"
     draft = f", drafted by {model_in_words(cost['draft'])}" if cost.get("draft") else ""
@@ -48,7 +48,7 @@ def cost_in_words(cost):
 
 
 def method_in_words(name):
-    """A method of a ranking, short enough for an axis: no lists of acceptance, no keys that say themselves."""
+    """A method of a ranking, short enough for an axis: no lists of acceptance, and no keys whose values are clear by themselves."""
     parts = [re.sub(r" (?:acceptance|accuracies) \[.*\]", "", part) for part in name.split(" | ")]
     parts[0] = re.sub(r"\[([\d, ]+)\]", lambda found: found[1].replace(", ", "-"), parts[0])
     parts[0] = parts[0].replace("draft_length ", "of ").replace("branching ", "")
@@ -63,7 +63,7 @@ def points(axes, x, y, se, colour, label=None, size=3.2):
 
 
 def drawn_here(path):
-    """Whether a picture is one that save() or plot_rooms.py wrote: no word on its program, and 150 dots to the inch; or the map of rooms."""
+    """Whether save() or plot_rooms.py wrote a picture: it has no Software field and 150 dots per inch, or is the map of rooms."""
     data = Path(path).read_bytes()
     if path.suffix == ".svg":
         return data.startswith(b"<?xml") and b"<title>rooms</title>" in data
@@ -81,7 +81,8 @@ replaces_all = False  # --force
 
 
 def put(path, write):
-    """Puts what `write` writes to an open file at the path: whole or not at all, through no link, and over nothing but a picture drawn before."""
+    """Gives `write` an open file and puts the result at the path: completely or not at all, never through a link, and only over a picture that was
+    drawn before."""
     path = Path(path)
     if os.path.lexists(path):
         if not stat.S_ISREG(os.lstat(path).st_mode):
@@ -103,7 +104,7 @@ def put(path, write):
 
 
 def save(figure, path, **how):
-    """Writes the figure without a word on when and by which version it was made: the same data give the same file."""
+    """Writes the figure without date and version, so that the same data give the same file."""
     form = Path(path).suffix[1:]
     metadata = {"Date": None, "Creator": None} if form == "svg" else {"Software": None}
     put(path, lambda file: figure.savefig(file, format=form, metadata=metadata, **how))
@@ -111,7 +112,7 @@ def save(figure, path, **how):
 
 
 def main(draw, usage):
-    """Draws the folder that the command line names; bad input ends with status 2 and a line on it, a failing disk with 4."""
+    """Draws the folder of the command line. Bad input ends with status 2 and a one-line message, a failing disk with status 4."""
     global replaces_all
     arguments = [word for word in sys.argv[1:] if word != "--force"]
     replaces_all = len(arguments) < len(sys.argv) - 1
@@ -125,6 +126,6 @@ def main(draw, usage):
     except OSError as failed:
         print(f"{failed.filename or arguments[0]}: {failed.strerror or failed}", file=sys.stderr)
         sys.exit(4)
-    except Exception as wrong:  # figures that nobody draws: each cell may stand where it does, and not beside the others
+    except Exception as wrong:  # values that no plot shows: each cell may be valid alone, but not with the others
         print(f"{arguments[0]}: cannot be drawn, {type(wrong).__name__} {wrong}, allowed: tables of one run of specsim".replace("\n", " "), file=sys.stderr)
         sys.exit(2)

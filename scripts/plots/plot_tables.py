@@ -1,4 +1,4 @@
-"""The tables and manifests that pictures are drawn from, read with care: errors are reported with file and line, as by specsim."""
+"""Reads the tables and manifests that pictures are drawn from. Errors are reported with file and line, as by specsim."""
 import csv
 import io
 import math
@@ -8,7 +8,7 @@ import yaml
 
 
 class BadInput(Exception):
-    """A file that cannot be drawn from or written to: `PLACE: what was found, allowed: what is allowed there`."""
+    """A file that cannot be drawn from or written to: `PLACE: what was found, allowed: what is`."""
 
     def __init__(self, place, found, allowed):
         super().__init__(f"{place}: {found}, allowed: {allowed}")
@@ -25,7 +25,7 @@ class Row(dict):
         raise BadInput(f"{self.path}:1", f'no column "{column}"', f"a table with it; it has {', '.join(self)}")
 
     def bad(self, column, allowed):
-        """What to raise where a cell does not fit."""
+        """Settings to raise if a cell does not fit."""
         return BadInput(f"{self.path}:{self.line}", f'{column} "{self[column]}"' if self[column] is not None else f"{column} is empty", allowed)
 
     def real(self, column):
@@ -35,7 +35,7 @@ class Row(dict):
         return self[column]
 
     def whole(self, column, least, most):
-        """The whole number of a column, from least to most."""
+        """The whole number of a column, between least and most."""
         value = self[column]
         if not isinstance(value, float) or value != math.floor(value) or not least <= value <= most:
             raise self.bad(column, f"whole numbers from {least} to {most}")
@@ -54,7 +54,7 @@ def text_of(path, what):
 
 
 def known(value):
-    """A number to draw: where there is none, nothing is drawn."""
+    """A number to draw; NaN if there is none, which draws nothing."""
     return math.nan if value is None else value
 
 
@@ -90,11 +90,8 @@ def lines_of(path):
 
 
 def read(path, numbers=(), maybe=(), words=(), where=(), some=False):
-    """Rows of a CSV: numbers where they are numbers, None where empty.
-
-    Columns that must be there: `numbers` in every row, `maybe` a number or empty, `words` text as it stands. `where`: as `maybe`, and may
-    be missing. `some`: the table has rows.
-    """
+    """Rows of a CSV: numbers where possible, None where empty. Required columns: `numbers` in every row, `maybe` a number or empty, `words` unchanged
+    text. `where`: like `maybe`, but the column may be missing. `some`: the table must have rows."""
     found = lines_of(path)
     _, names = next(found)
     for name in (*numbers, *maybe, *words):
@@ -129,14 +126,14 @@ def yaml_of(text, path):
 def manifest_of(folder):
     """A result's manifest."""
     path = Path(folder) / "manifest.yaml"
-    manifest = yaml_of(text_of(path, "the manifest that specsim writes beside its tables"), path)
+    manifest = yaml_of(text_of(path, "the manifest that specsim writes next to its tables"), path)
     if not isinstance(manifest, dict):
         raise BadInput(path, "no fields", "a manifest that specsim wrote")
     return manifest
 
 
 def config_of(folder, *sections):
-    """The first experiment of a result's manifest, as it was run; it has the sections."""
+    """The first experiment of a result's manifest, as it was run; it must have the sections."""
     path = Path(folder) / "manifest.yaml"
     try:
         text = manifest_of(folder)["experiments"][0]["config"]

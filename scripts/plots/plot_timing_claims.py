@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Draws what scripts/results/timing_claims.py wrote to DIR: knees.png (L1), regimes.png (L9), context_placement_batch.png (M14).
+"""Draws the output of scripts/results/timing_claims.py in DIR: knees.png (L1), regimes.png (L9), context_placement_batch.png (M14).
 
 usage: scripts/plots/plot_timing_claims.py DIR
 """
@@ -22,17 +22,17 @@ def thousands(x):
     return f"{x / 1024:g}k" if x >= 1024 else f"{x:g}"
 
 
-KINKS = """Where a curve rises: a matrix product costs a step more when its rows fill a tile (16 rows on L40S and RTX 4090, 64 on the others). A batch just below
+KINKS = """Why a curve rises: a matrix product takes a step longer when its rows fill a tile (16 rows on L40S and RTX 4090, 64 on the others). A batch just below
 the step pays it for the next token; a batch beyond it pays it already for one token, and has room again. A mixture of experts reads more experts with
 every token until, at a batch of about 32, all of them are read. At 8k cached tokens and few sequences FlashAttention 2 (RTX 4090, L40S, A100) leaves
-most of the GPU idle from the second token on, for it shares the keys among blocks for one token alone."""
+most of the GPU idle from the second token on, because it divides the keys among blocks only for a single token."""
 
 
 def draw_knees(folder):
     rows = read(folder / "knees.csv")
     models = list(dict.fromkeys((row["model"], row["gpus"]) for row in rows))
     gpus = list(dict.fromkeys(row["hardware"] for row in rows))
-    contexts = sorted({row["context"] for row in rows})[:2]  # the longest fits few batches: it is in the table
+    contexts = sorted({row["context"] for row in rows})[:2]  # the longest context fits few batches: it is in the table
     batches = sorted({row["batch"] for row in rows})
     figure, panels = plt.subplots(len(contexts), len(models), figsize=(14.4, 6.8), sharex=True, sharey=True)
     for context, line in zip(contexts, panels):
@@ -46,13 +46,13 @@ def draw_knees(folder):
             axes.set_xticks(batches, [f"{batch:g}" for batch in batches])
             axes.set_yticks([1, 2, 6, 16, 64], ["1", "2", "6", "16", "64"])
             axes.minorticks_off()
-        line[0].set_ylabel("tokens a sequence")
+        line[0].set_ylabel("tokens per sequence")
     for axes in panels[-1]:
         axes.set_xlabel("batch, sequences")
     handles, labels = panels[0][1].get_legend_handles_labels()
     figure.legend(handles + [Patch(color="#f2e6d9")], labels + ["too few for 5 drafts"], loc="upper left", bbox_to_anchor=(0.0, 0.0), ncol=7)
     figure.text(0.008, -0.075, KINKS, fontsize=8.5, va="top", color="#444444")
-    figure.suptitle("Verified tokens per sequence at which a pass costs 1.1 times a one-token pass: a batch uses the room up", x=0.01, ha="left", fontsize=11.5)
+    figure.suptitle("Verified tokens per sequence at which a pass takes 1.1 times as long as over one token: fewer in larger batches", x=0.01, ha="left", fontsize=11.5)
     save(figure, folder / "knees.png", bbox_inches="tight")
 
 
@@ -93,7 +93,7 @@ def draw_regimes(folder):
     handles = [Patch(color=colour, label=f"{letters[name]}: {label}") for name, (label, colour) in REGIMES.items() if name in used]
     handles += [Patch(color=colour, label=label) for name, (label, colour) in UNKNOWN.items() if name in used]
     figure.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.45, 0.0), ncol=4)
-    figure.suptitle("Where speculation loses, and why: the three regimes change places with batch and context", x=0.01, ha="left", fontsize=11.5)
+    figure.suptitle("When speculation loses, and why: the three regimes change places with batch and context", x=0.01, ha="left", fontsize=11.5)
     save(figure, folder / "regimes.png", bbox_inches="tight")
 
 
@@ -116,12 +116,12 @@ def draw_rest(folder):
     for stretch, colour, marker in zip(sorted({row["stretch_tokens"] for row in rows}), COLOURS, MARKERS):
         own = [row for row in rows if row["stretch_tokens"] == stretch]
         left.errorbar([row["draft_length"] for row in own], [row["speedup"] for row in own], yerr=[row["half_width"] for row in own], fmt=marker, color=colour,
-                      markersize=4, linestyle="-", linewidth=0.8, label="drawn anew each position" if stretch == 2 else f"stretches of {stretch:.0f}")
+                      markersize=4, linestyle="-", linewidth=0.8, label="drawn independently per position" if stretch == 2 else f"stretches of {stretch:.0f}")
     own = [row for row in rows if row["stretch_tokens"] == 2]
     left.plot([row["draft_length"] for row in own], [row["formula_at_text_alpha"] for row in own], "k--", linewidth=1, label="formula, alpha .65")
     values = [row["speedup"] for row in rows]
     lengths = sorted({row["draft_length"] for row in rows})
-    left.set(xlabel=f"draft length, tokens\n{setting('varying_context')}", ylabel="speedup (95 %)", title="The same mean alpha in stretches:\nthe formula promises too much",
+    left.set(xlabel=f"draft length, tokens\n{setting('varying_context')}", ylabel="speedup (95 %)", title="The same mean alpha in stretches:\nthe formula predicts too much",
              xticks=lengths, ylim=(min(values) - 0.04, max(values) + 0.17))
     left.legend(fontsize=8, loc="upper right")
 
@@ -140,7 +140,7 @@ def draw_rest(folder):
                         error_kw={"elinewidth": 0.9, "ecolor": "#222222"})
     middle.axvline(1, color="#888888", linewidth=0.8)
     middle.set(yticks=range(len(names)), yticklabels=[f"{name} ({gpus} GPU{'s' if gpus > 1 else ''})" for gpus, name in names],
-               xlabel=f"speedup over plain decoding on one GPU (95 %)\n{setting('placements')}", title="A second GPU serves the target better\nthan the draft")
+               xlabel=f"speedup over no speculation on one GPU (95 %)\n{setting('placements')}", title="A second GPU serves the target better\nthan the draft")
     middle.invert_yaxis()
     middle.grid(axis="y", visible=False)
     middle.legend(loc="lower right")
@@ -156,7 +156,7 @@ def draw_rest(folder):
                            color=COLOURS[index], markersize=4, label=f"{name}; context {thousands(context)}")
             index += 1
     right.axhline(1, color="#888888", linewidth=0.8)
-    right.set(xscale="log", xlabel=f"batch, sequences\n{setting('batch').split(',')[0]}, {setting('batch').split(', ')[-1]}", ylabel="speedup at the best draft length (95 %)", title="A batch eats the gain, but for a draft\nthat reads little of a long cache", ylim=(0.9, 2.75))
+    right.set(xscale="log", xlabel=f"batch, sequences\n{setting('batch').split(',')[0]}, {setting('batch').split(', ')[-1]}", ylabel="speedup at the best draft length (95 %)", title="A batch reduces the gain, except for a draft\nthat reads little of a long cache", ylim=(0.9, 2.75))
     right.set_xticks(sizes, [f"{size:.0f}" for size in sizes])
     right.minorticks_off()
     right.legend(fontsize=8, loc="upper left")

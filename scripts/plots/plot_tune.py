@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Errors of predicted runs by the number of runs that were given: error.png beside results/tune's cells.csv.
+"""Draws errors of predicted runs by the number of runs that were given: error.png next to the cells.csv of results/tune.
 
 usage: scripts/plots/plot_tune.py DIR
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Predictions against real runs: the validation.csv of `specsim validate` or of `specsim calibrate --device cuda`.
+"""Draws predictions and real runs: the validation.csv of `specsim validate` or of `specsim calibrate --device cuda`.
 
     scripts/plots/plot_validation.py DIR    writes DIR/validation.png
 """

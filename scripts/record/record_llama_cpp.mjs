@@ -1,15 +1,17 @@
-// Records what llama.cpp accepts, round by round: JSON lines that `specsim fit` and `specsim plan --trace` read.
+// Records the tokens that llama.cpp accepts, round by round, as JSON lines that `specsim fit` and `specsim plan --trace` read.
 //
 //   scripts/record/record_llama_cpp.mjs PROMPTS OUT --model TARGET.gguf --draft DRAFT.gguf [--draft-length 4] [--temperature 0] [--tokens 128]
 //                                [--form rounds|overlap] [--seed 1] [--threads 1] [--node-modules DIR]
 //
-// PROMPTS: JSON lines with "prompt" or "tokens" (numbers) and, if wanted, "kind"; or a text, a prompt a line. OUT gets a line for each:
-// {"request": 0, "draft_length": D, "rounds": [accepted, ...]}, of rounds executed here on llama.cpp's own forward passes: the draft model
-// draws D tokens, the target's pass judges them by the rejection rule (at temperature 0: agrees or not). --form overlap has
-// {"overlap": [...]} instead: at every token of a text of the target's own, how much the two distributions share.
-// Whole distributions cross into JavaScript once a row: with vocabularies of 100,000 tokens that takes longer than small models do.
+// PROMPTS: JSON lines with "prompt" or "tokens" (numbers) and optionally "kind"; or a text with one prompt per line.
+// OUT gets one line per prompt: {"request": 0, "draft_length": D, "rounds": [accepted, ...]}. The rounds are executed here on llama.cpp's own
+// forward passes: the draft model draws D tokens, and the target's pass judges them by the rejection rule (at temperature 0: equal or not).
+//
+// --form overlap writes {"overlap": [...]} instead. It is the overlap of the two distributions at every token of the target's own text.
+// Whole distributions cross into JavaScript once per row: with vocabularies of 100,000 tokens this takes longer than a small model's pass.
 // llama.cpp comes with npm's node-llama-cpp 3.18 or later: scripts/npm/llama_cpp has its checksums ("npm ci --prefix scripts/npm/llama_cpp").
-// Exit status: 0 fine, 2 bad arguments or input, 77 node-llama-cpp is not to be had.
+//
+// Exit status: 0 success, 2 bad arguments or input, 77 node-llama-cpp is not installed.
 import {existsSync, readFileSync, writeFileSync} from "node:fs";
 import {createRequire} from "node:module";
 import {resolve} from "node:path";
@@ -60,7 +62,7 @@ function readPrompts(path) {
   return prompts;
 }
 
-// Uniforms that a seed names (mulberry32).
+// Uniform random numbers from a seed (mulberry32).
 function uniforms(seed) {
   let state = seed >>> 0;
   return () => {
@@ -81,7 +83,7 @@ try {
 }
 const llama = await library.getLlama({gpu: false, build: "never", maxThreads: options.threads, skipDownload: true});
 
-// A model and what it has computed; a distribution is a Map of tokens, at temperature 0 all on one.
+// A model and its computed tokens. A distribution is a Map of tokens; at temperature 0 it has a single token.
 async function open(path) {
   const model = await llama.loadModel({modelPath: path});
   const contextSize = Math.min(model.trainContextSize, 4096);
@@ -92,7 +94,7 @@ async function open(path) {
   return {
     model,
     contextSize,
-    // The distributions behind each of `tokens`, which follow the first `behind` tokens of `text`.
+    // The distributions after each of `tokens`, which follow the first `behind` tokens of `text`.
     async after(text, behind, tokens) {
       if (sequence.nextTokenIndex > behind) await sequence.eraseContextTokenRanges([{start: behind, end: sequence.nextTokenIndex}]);
       if (sequence.nextTokenIndex < behind) await sequence.evaluateWithoutGeneratingNewTokens(text.slice(sequence.nextTokenIndex, behind));
@@ -124,7 +126,7 @@ function drawn(weights) {
   return last;
 }
 
-// One round behind `text`: what it accepted; the tokens go to the text's end.
+// One round that continues `text`: returns the accepted count; the tokens are appended to the text.
 async function round(text) {
   const behind = text.length - 1;
   const drafted = [];
@@ -148,7 +150,7 @@ async function round(text) {
   return accepted;
 }
 
-// What both distributions share behind `text`; the target's own token goes to the text's end.
+// Overlap of both distributions after `text`; the target's own token is appended to the text.
 async function overlap(text) {
   const behind = text.length - 1;
   const [[p], [q]] = [await target.after(text, behind, [text[behind]]), await draft.after(text, behind, [text[behind]])];

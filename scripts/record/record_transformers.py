@@ -1,17 +1,18 @@
 #!/usr/bin/python3
-"""Records what assisted generation of transformers accepts, round by round: JSON lines for `specsim fit` and `specsim plan --trace`.
+"""Records the tokens that assisted generation of transformers accepts, round by round: JSON lines for `specsim fit` and `specsim plan --trace`.
 
     scripts/record/record_transformers.py PROMPTS OUT --model MODEL --assistant DRAFT [--draft-length 5] [--temperature 1]
 
-PROMPTS: JSON lines with "prompt" and, if wanted, "kind"; or a text, a prompt a line. OUT gets a line for each prompt:
-{"request": 0, "draft_length": D, "rounds": [accepted, ...], "drafted": [...]}, the last where rounds drafted fewer than D. Every round
-ends with a call of the candidate generator's update_candidate_strategy(input_ids, scores, num_matches), which is where it is recorded:
-num_matches drafts of len(scores[0]) - 1 were accepted. The schedule of draft lengths and the confidence threshold are switched off.
---assistant none drafts with prompt lookup. The last round of each request is left out, since the request's end may cut it.
+PROMPTS: JSON lines with "prompt" and optionally "kind"; or a text with one prompt per line. OUT gets one line per prompt:
+{"request": 0, "draft_length": D, "rounds": [accepted, ...], "drafted": [...]}; "drafted" is present if rounds drafted fewer than D.
+
+Every round ends with a call of the candidate generator's update_candidate_strategy(input_ids, scores, num_matches). The script records
+there: num_matches of len(scores[0]) - 1 drafted tokens were accepted. The schedule of draft lengths and the confidence threshold are
+switched off. --assistant none drafts with prompt lookup. The last round of each request is left out, since the request's end may cut it.
 
 Not run against transformers itself: tested with a stand-in for the interfaces of transformers 4.46 and later that it uses
 (AutoModelForCausalLM, AutoTokenizer, generate with assistant_model or prompt_lookup_num_tokens, CandidateGenerator).
-Exit status: 0 fine, 2 bad arguments or input, 77 transformers is not installed.
+Exit status: 0 success, 2 bad arguments or input, 77 transformers is not installed.
 """
 import json
 
@@ -19,7 +20,7 @@ from recording import parser_of, read_prompts, stop, write
 
 
 def watch(generators, on_round):
-    """Every candidate generator tells its rounds, and does what it did before."""
+    """Every candidate generator reports its rounds, and otherwise behaves as before."""
     for kind in generators:
         if "update_candidate_strategy" not in vars(kind):
             continue

@@ -1,16 +1,18 @@
 #!/usr/bin/python3
-"""Records what vLLM accepts, round by round: JSON lines that `specsim fit` and `specsim plan --trace` read.
+"""Records the tokens that vLLM accepts, round by round: JSON lines that `specsim fit` and `specsim plan --trace` read.
 
     scripts/record/record_vllm.py PROMPTS OUT --model MODEL --speculative '{"method": "eagle", "model": "...", "num_speculative_tokens": 3}'
 
-PROMPTS: JSON lines with "prompt" and, if wanted, "kind"; or a text, a prompt a line. Each prompt is sent once; OUT gets a line for each:
-{"request": 0, "kind": ..., "draft_length": D, "rounds": [accepted, ...]}. The engine is stepped in this process (VLLM_ENABLE_V1_MULTIPROCESSING
-as set), and every step of a request emits what it accepted and one token of the target's own. The first step, which computes the prompt,
-is no round; the last one of each request is left out, since the request's end may cut it.
+PROMPTS: JSON lines with "prompt" and optionally "kind"; or a text with one prompt per line. Each prompt is sent once. OUT gets one line per
+prompt: {"request": 0, "kind": ..., "draft_length": D, "rounds": [accepted, ...]}.
+
+The engine is stepped in this process (VLLM_ENABLE_V1_MULTIPROCESSING as set). Every step of a request emits its accepted tokens and one
+token of the target. The first step, which computes the prompt, is no round. The last step of each request is left out, since the
+request's end may cut it.
 
 Not run against vLLM itself: tested with a stand-in for the interfaces of vLLM 0.9 and later that it uses (EngineArgs with
 speculative_config, LLMEngine.from_engine_args, add_request, step, has_unfinished_requests; SamplingParams with output_kind DELTA).
-Exit status: 0 fine, 2 bad arguments or input, 77 vLLM is not installed.
+Exit status: 0 success, 2 bad arguments or input, 77 vLLM is not installed.
 """
 import json
 

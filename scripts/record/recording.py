@@ -1,4 +1,4 @@
-"""Shared by the collectors of accepted drafts: their options, the prompts that they read, the lines that they write."""
+"""Shared by the recorders of accepted drafts: options, reading of prompts, writing of lines."""
 import argparse
 import json
 import sys

@@ -3,10 +3,14 @@
 
     scripts/results/along_texts.py SPECSIM OUT    writes OUT/along_texts.csv, OUT/along_texts.md, OUT/along_texts.manifest.yaml
 
-Heads: of each pair the draft's `value` is moved until the acceptance at depth 0 is met at temperature 0, and `drift` until a chain of
-five is; the rest is predicted. Record: `specsim calibrate` keeps the distributions of two small models along 100 texts; `specsim fit` reads
-scales, spreads, persistence and the share between requests off them; what methods emit on the recorded distributions themselves is compared with
-the fit, beside the same pair without memory. Means over seeds, since 256 contexts leave acceptance to chance by .02.
+Heads: for each pair, the draft's `value` is fitted to the acceptance at depth 0 at temperature 0, and `drift` to a chain of five. The rest is
+predicted.
+
+Record: `specsim calibrate` keeps the distributions of two small models along 100 texts. `specsim fit` derives scales, spreads, persistence and
+the share between requests from them. The tokens of methods on the recorded distributions are compared with those of the fit, and with the
+same pair without memory.
+
+Values are means over seeds, since 256 contexts leave a random error of .02 in acceptance.
 """
 import itertools
 import math
@@ -25,10 +29,10 @@ MODELS = "tests/data/models"
 RECORD = ["--target", f"{MODELS}/novels-5m", "--draft", f"{MODELS}/novels-0.7m-distilled", "--drafter", "model", "--laws", "200", "--draft-lengths",
           "4", "--batches", "1", "--prompts", "tests/data/prompts/held_out.jsonl", "--temperatures", "1", "--tokens", "48", "--repetitions", "1",
           "--threads", "1"]
-# `flat head` of language.py, which differs from `head` at temperature 1 alone.
+# `flat head` of language.py, which differs from `head` only at temperature 1.
 HEAD = ("vocab: 1000, target: {family: normal_logits, sigma: 12, spread: 0.4}, "
         "draft: {from: {from: target, transform: logit_noise, value: %r, spread: 1}, transform: temperature, value: 1.7}")
-# Li et al. (EAGLE), arXiv 2401.15077, Tables 2 and 5, MT-bench: n-alpha and the tree at temperatures 0 and 1; the chain of five as measured.
+# Li et al. (EAGLE), arXiv 2401.15077, Tables 2 and 5, MT-bench: n-alpha and the tree at temperatures 0 and 1; the measured chain of five.
 HEADS = {
     "Vicuna-7B": {0: ((0.79, 0.74, 0.72, 0.73, 0.67), 3.94), 1: ((0.71, 0.68, 0.66, 0.66, 0.65), 3.17), "chain": 3.20},
     "LLaMA2-Chat-7B": {0: ((0.76, 0.69, 0.67, 0.68, 0.68), 3.62), 1: ((0.71, 0.66, 0.66, 0.66, 0.64), 3.30), "chain": 3.00},
@@ -37,14 +41,14 @@ HEADS = {
 
 
 def tokens_per_round(specsim, pair, context, methods, beside=None):
-    """Of each method, the mean over seeds and its standard error. `beside`: the folder of a file that the context names."""
+    """The mean of each method over seeds, and its standard error. `beside`: the folder of a file that the context names."""
     seeds = SEEDS
     text = (f"experiment: along_texts\nrounds: {ROUNDS}\npair: {{{pair}}}\ncontext: {context}\ndecode: {methods[0]}\n"
             f"sweep:\n  seed: {list(range(1, seeds + 1))}\n  decode:\n" + "".join(f"    - {method}\n" for method in methods))
     with tempfile.TemporaryDirectory() as folder:
         config = Path(beside or folder) / "config.yaml"
         config.write_text(text)
-        # From there, since random numbers go by the file's name as it is written.
+        # Runs in that folder, since random numbers depend on the file's name as it is given.
         done = subprocess.run([Path(specsim).resolve(), "run", "config.yaml", "--out", f"{folder}/out", "--quiet"], capture_output=True, text=True,
                               cwd=config.parent)
         if done.returncode != 0:
@@ -56,7 +60,7 @@ def tokens_per_round(specsim, pair, context, methods, beside=None):
 
 
 def crossing(off, low, high):
-    """Where off, which falls, is 0: false position, the weight of an end that stays halved each time."""
+    """Root of off, which falls: false position, with the weight of an unchanged end halved each time."""
     ends, values = [low, high], [off(low), off(high)]
     for _ in range(12):
         middle = ends[0] + (ends[1] - ends[0]) * values[0] / (values[0] - values[1])
@@ -73,7 +77,7 @@ def cold(pair, temperature):
 
 
 def by_depth(specsim, pair, context, temperature):
-    """Acceptance at depths 0 to 4 of those that are reached, and tokens per round of the chain of five."""
+    """Acceptance at depths 0 to 4, given that the depth is reached, and tokens per round of the chain of five."""
     one = argmaxes if temperature == 0 else chain
     tokens = [1.0] + [mean for mean, _ in tokens_per_round(specsim, cold(pair, temperature), context, [one(k) for k in range(1, 6)])]
     gains = [1.0] + [b - a for a, b in itertools.pairwise(tokens)]
@@ -115,7 +119,7 @@ def methods_on_record():
 
 
 def record(specsim):
-    """What was fitted, and of each method: on the recorded distributions, on those fitted to them, and on these without memory."""
+    """The fitted parameters, and for each method: on the recorded distributions, on those fitted to them, and on these without memory."""
     with tempfile.TemporaryDirectory() as folder:
         called(specsim, "calibrate", *RECORD, "--out", f"{folder}/made")
         distributions = f"{folder}/made/distributions_t1.jsonl"

@@ -1,4 +1,4 @@
-"""The program as scripts call it: what it prints, or the end of the script."""
+"""Runs the program for scripts: returns its output, or ends the script if it fails."""
 import csv
 import io
 import subprocess
@@ -15,7 +15,7 @@ def called(specsim, *arguments):
 
 
 def printed_rows(specsim, *arguments):
-    """Of a table that it prints as CSV."""
+    """The rows of a table that the program prints as CSV."""
     return list(csv.DictReader(io.StringIO(called(specsim, *arguments))))
 
 

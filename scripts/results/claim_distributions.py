@@ -1,4 +1,4 @@
-"""Claims on temperature, distributions and what is drawn from them (scripts/results/claims.py)."""
+"""Claims on temperature, distributions and the tokens drawn from them (scripts/results/claims.py)."""
 import math
 from collections import defaultdict
 from statistics import NormalDist

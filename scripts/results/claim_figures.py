@@ -1,4 +1,4 @@
-"""Tools by which scripts/results/claims.py judges claims: runs and audits of specsim, figures with their intervals, verdicts."""
+"""Tools of scripts/results/claims.py: runs and audits of specsim, values with their intervals, verdicts."""
 import csv
 import math
 import re
@@ -13,9 +13,9 @@ import numpy as np
 
 CONFIGS = Path("configs/claims")
 LEVEL = 0.99
-EXACT = 1e-12  # what the audit calls equal
+EXACT = 1e-12  # largest difference that the audit accepts as equal
 
-# Cells too short to see a leak of 1 %, on purpose: simulated and compared here, not judged by `specsim check`.
+# Cells that are too short on purpose to detect a leak of 1 %: simulated and compared here, not judged by `specsim check`.
 UNJUDGED = ["kl_and_alpha", "largest_deviation", "note_example_fixed", "unbiasedness"]
 AUDITED = ["mass_by_token", "output_distribution", "restart", "sample_match", "soft_argmax"]
 COMMITTED = ["best_length", "depth_drift", "kl_and_alpha", "landscape", "landscape_plus_one", "speedup_by_cost", "temperature",
@@ -27,7 +27,7 @@ ALPHA, RATIO, LENGTH = "pair.draft.value", "cost.target_to_draft_ratio", "decode
 # ---- running specsim -------------------------------------------------------------------------------------------------------
 
 class Row(dict):
-    """One row of data.csv: numbers where they are numbers."""
+    """One row of data.csv, with numbers where possible."""
 
     def __getitem__(self, name):
         text = super().__getitem__(name)
@@ -46,7 +46,7 @@ class Experiment:
                               capture_output=True, text=True)
         if done.returncode not in (0, 1, 3):
             sys.exit(f"claims: specsim {command} {name}: {done.stderr}")
-        self.passed = done.returncode != 1  # 3: nothing disagrees, but some check could not have failed; claims have intervals of their own
+        self.passed = done.returncode != 1  # 3: nothing disagrees, but some check is underpowered; claims have their own intervals
         self.said = done.stdout
         with open(folder / "data.csv", newline="") as file:
             self.rows = [Row(row) for row in csv.DictReader(file)]
@@ -77,7 +77,7 @@ class Experiment:
 
 
 def audit(specsim, name):
-    """Exact figures of the shipped verifier for each cell, by enumeration."""
+    """Exact values of the built-in verifier for each cell, by enumeration."""
     done = subprocess.run([specsim, "audit", str(CONFIGS / f"{name}.yaml")], capture_output=True, text=True)
     if done.returncode > 1:
         sys.exit(f"claims: specsim audit {name}: {done.stderr}")
@@ -95,7 +95,7 @@ def audit(specsim, name):
 # ---- figures, claims and verdicts ------------------------------------------------------------------------------------------
 
 class Figure:
-    """A claimed figure (its last digit says how precisely) against a measured one; se 0: exact or computed."""
+    """A claimed figure (its last digit gives its precision) and a measured one; se 0: exact or computed."""
 
     def __init__(self, what, claimed, measured, se=0.0, source="", tolerance=None):
         self.what, self.measured, self.se, self.source = what, float(measured), float(se), source
@@ -123,7 +123,7 @@ def widened(figures):
 
 
 class Claim:
-    """parts: whether each part of the claim holds, from the figures. Some parts but not all: `condition` says when it holds."""
+    """parts: whether each part of the claim holds, from the figures. Some parts but not all: `condition` states when it holds."""
 
     def __init__(self, name, text, claimed, measured, figures, parts, reason, source, condition=None, bounds=None):
         self.name, self.text, self.claimed, self.measured, self.figures = name, text, claimed, measured, figures
@@ -163,8 +163,8 @@ def best_length(rows):
 
 
 def ties(rows, z):
-    """Lengths whose speedup the paired simulation cannot tell from the best one's. Cells share their draws: a round that
-    accepts min(A, K) drafts at length K has one A for all K, whose distribution the longest cell counts."""
+    """Draft lengths whose speedup the paired simulation cannot distinguish from the best one's. Cells share their draws: a round that accepts min(A,
+    K) drafts at length K has one A for all K, and the longest cell counts the distribution of A."""
     longest = max(rows, key=lambda row: row[LENGTH])
     n, depth = longest["rounds"], int(longest[LENGTH])
     at_least = np.array([n] + [longest[f"accepted_pos_{i}"] for i in range(1, depth + 1)] + [0.0])
@@ -183,7 +183,7 @@ def ties(rows, z):
 
 
 def continuous_best(alpha, ratio):
-    """Where the derivative of (1 - alpha^(k+1)) / ((1 - alpha) (1 + k / ratio)) vanishes: bisection, and Lambert W's lower branch."""
+    """Root of the derivative of (1 - alpha^(k+1)) / ((1 - alpha) (1 + k / ratio)): bisection, and Lambert W's lower branch."""
     slope = lambda k: -alpha ** (k + 1) * math.log(alpha) * (ratio + k) - (1 - alpha ** (k + 1))
     low, high = 0.0, 200.0
     for _ in range(200):

@@ -5,9 +5,9 @@ usage: scripts/results/claims.py SPECSIM OUT        (from the repository's root:
 
 Runs configs/claims/*.yaml and writes to OUT
   claims.csv, claims.md   one row for each claim: claimed, measured, interval, verdict, reason
-  figures.csv             every figure that a verdict rests on
-  data_*.csv, manifest_*.yaml, unbiasedness.csv, mass_by_token.csv   what the figures come from
-Intervals hold at 99 % for all simulated figures of a claim together (Sidak). A claimed figure stands for all that round to it.
+  figures.csv             every value that a verdict depends on
+  data_*.csv, manifest_*.yaml, unbiasedness.csv, mass_by_token.csv   the sources of the values
+Intervals hold at 99 % for all simulated values of a claim together (Sidak). A claimed value stands for all numbers that round to it.
 """
 import math
 import re
@@ -45,7 +45,7 @@ def acceptance_claims(runs, audits, out):
                 "min(t, d) each; 0.79 in all", f"{whole['alpha']:.4f} in all", figures, [f.within for f in figures] + [away > 0.01],
                 f"9 masses within their intervals; the distribution given acceptance is {away:.3f} (TV) from the target", mass.name)
 
-    # The same cells, each token's draft, accepted and residual mass, for the plot: emitted is over all tokens of the last cell.
+    # For the plot, the same cells with each token's drafted, accepted and residual mass; `emitted` is over all tokens of the last cell.
     emitted = mass.tokens(8, 8)
     lines = []
     for i in range(8):
@@ -79,15 +79,15 @@ def acceptance_claims(runs, audits, out):
                 f"one run's figure, inside the range of 95 % of {len(deviations)} seeds (the interval given), yet only {100 * lucky:.0f} % come that low: no test bound",
                 seeds.name, bounds=(f"{low:.4f}", f"{high:.4f}"))
 
-    # M6, G2: total variation, L1, and what an adversary can do with one token.
+    # M6, G2: total variation, L1, and the best adversary's advantage from one token.
     pairs = [(row, listed(row, "target"), listed(row, "draft")) for row in distributions.rows]
     tv = [0.5 * np.abs(t - d).sum() for _, t, d in pairs]
     figures = [Figure(f"1 - alpha, pair {i}", float(tv[i]), 1 - row["alpha"], row["alpha_se"], distributions.name) for i, (row, _, _) in enumerate(pairs)]
     widened(figures)
-    guess = [0.5 * np.maximum(t, d).sum() for _, t, d in pairs]  # the best guess of which distribution a token came from, even odds
+    guess = [0.5 * np.maximum(t, d).sum() for _, t, d in pairs]  # the best guess of a token's distribution, at even odds
     told = [Figure(f"P(best guess right), pair {i}", float(tv[i]), guess[i], source="computed") for i in range(len(pairs))]
     yield Claim("M6", "TV = 1 - alpha; TV is the largest probability of telling the two distributions apart", f"{tv[0]:.3f} for both",
-                f"1 - alpha {figures[0].measured:.4f}; told apart {guess[0]:.3f}", figures + told, [all(f.within for f in figures), all(f.within for f in told)],
+                f"1 - alpha {figures[0].measured:.4f}; distinguished {guess[0]:.3f}", figures + told, [all(f.within for f in figures), all(f.within for f in told)],
                 "first half confirmed on five pairs; second refuted: the best guess from one token, computed from the distributions, is right with (1 + TV) / 2",
                 distributions.name, bounds=(f"{figures[0].low:.4f}", f"{figures[0].high:.4f}"))
 
@@ -97,7 +97,7 @@ def acceptance_claims(runs, audits, out):
     yield Claim("G2", "acceptance rate = 1 - half the L1 distance", f"{figures[0].claimed:.4f} (first pair)", f"{figures[0].measured:.4f}", figures,
                 [f.within for f in figures], f"{len(figures)} pairs, 0 to 0.85", f"{distributions.name}, {mass.name}")
 
-    # L6: the shipped code's accepted mass by token, and the rest of what it emits and drafts.
+    # L6: the accepted mass by token in the built-in code, and the residual of its emitted and drafted tokens.
     accepted = np.array([cell["alpha"] for cell in exact[:8]])
     residual = exact[8]["output"][:8] - accepted
     rejected = draft - accepted
@@ -123,7 +123,7 @@ def tokens_claims(runs):
     yield Claim("M4", "E[N] = (1 - a^(k+1)) / (1 - a) = the sum over lengths", "2.19 at mean .7, k = 2",
                 f"{figures[0].measured:.3f} at (.9, .5); {figures[1].measured:.3f} at (.5, .9)", figures,
                 [tokens.passed, independent.passed, all(f.within for f in figures)],
-                f"equal rates: {tokens.agree()} of {len(tokens.rows)} cells agree (largest |z| {z:.1f}), rates drawn anew: {independent.agree()} of {len(independent.rows)}; "
+                f"equal rates: {tokens.agree()} of {len(tokens.rows)} cells agree (largest |z| {z:.1f}), independent rates: {independent.agree()} of {len(independent.rows)};  "
                 f"fixed unequal rates refute it in {mean.agree('refuted_as_expected')} of {len(mean.rows)}",
                 "tokens_per_round, independent_rates, by_depth, by_depth_at_mean_alpha",
                 "all positions accept at one rate, or at rates drawn independently with that mean")
@@ -199,7 +199,7 @@ def speedup_claims(runs, specsim):
                 f"{cost.agree()} of {len(cost.rows)} cells and 4 limits agree, under its cost model; k = 64 gives {long['speedup']:.2f}x", f"{cost.name}, {limits.name}",
                 bounds=(f"{pick.low:.4f}", f"{pick.high:.4f}"))
 
-    # M7: its table of the best draft length and speedup.
+    # M7: the text's table of the best draft length and speedup.
     table = {0.6: ((3, 4, 6), ("1.67", "1.92", "2.17")), 0.7: ((4, 6, 8), ("1.98", "2.35", "2.76")),
              0.8: ((6, 8, 11), ("2.47", "3.09", "3.82")), 0.9: ((10, 13, 19), ("3.43", "4.67", "6.37"))}
     figures, found, right, tied_cells, intervals = [], [], [], [], []
@@ -280,7 +280,7 @@ def speedup_claims(runs, specsim):
     figures = [simulated(top, "speedup", None, f"{name}, k = {top[LENGTH]:g}", sizes.name) for (name, _, _), top in zip(cases, tops)]
     figures.append(Figure("125M: rounds of 1 or 2 tokens", None, few, few_se, sizes.name))
     widened(figures)
-    yield Claim("M11", "70B target: the 7B draft wins; a 30B gives no meaningful speedup; a 125M mostly 1 or 2 tokens a round", "7B first; 30B about 1x",
+    yield Claim("M11", "70B target: the 7B draft wins; a 30B gives no meaningful speedup; a 125M mostly 1 or 2 tokens per round", "7B first; 30B about 1x",
                 f"125M {tops[0]['speedup']:.2f}x, 7B {tops[1]['speedup']:.2f}x, 30B {tops[2]['speedup']:.2f} / {tops[3]['speedup']:.2f} / {tops[4]['speedup']:.2f}x", figures,
                 [all(figures[1].low > f.high for f in figures[:5] if f is not figures[1]), figures[2].low <= 1.1, figures[5].low > 0.5],
                 f"the middle wins and the 125M gives 1 or 2 tokens in {100 * few:.0f} % of rounds; a gain of 1.1x and more at c = 2, 2.5, 3 is meaningful", sizes.name,
@@ -340,7 +340,7 @@ ORDER = ["M1", "M2", "M3", "M4", "M5", "M6", "M7", "M8", "M8b", "M9", "M10", "M1
 
 
 def left_out():
-    """The claims that are not judged here, and what the measured pair of real models says of M16."""
+    """The claims that are not judged here, and the result of the measured pair of real models for M16."""
     accepted, judged = Counter(), Counter()
     for row in rows_of("results/calibration/novels/acceptance.csv"):
         if row["condition"].startswith("depth"):

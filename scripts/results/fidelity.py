@@ -3,20 +3,18 @@
 
 usage: scripts/results/fidelity.py SPECSIM TABLES OUT    (from the repository's root: scripts/results/fidelity.py build/specsim TABLES results/fidelity)
 
-TABLES is the folder of public measurements that scripts/kernels/fit_kernels.py names. Prices each of its seven tables, and that of latent
-attention in configs/kernels/tables, with `specsim kernels` and
-writes to OUT
+TABLES is the folder of public measurements that scripts/kernels/fit_kernels.py names. Estimates each of its seven tables, and that of latent
+attention in configs/kernels/tables, with `specsim kernels`, and writes to OUT
   fidelity.csv    count, median ratio, median and 90th percentile of the error in percent, by kind, GPU, type and rows; a row "all" for each
   ratios.csv      of products, by GPU, type and rows: 10th percentile, median, 90th
   attention.csv   attention over context by kernel, one sequence
-  small.csv       of products whose weights came from the second-level cache, how many prices are outside of what is possible, percent, by GPU,
-                  type and megabytes of the weights
+  small.csv       products whose weights came from the second-level cache: percent of estimates outside of the possible range, by GPU, type and
+                  megabytes of the weights
   fidelity.md     one line for each GPU and type
-  sample/         some rows of each table with their prices, which a test prices anew: it has no TABLES
+  sample/         some rows of each table with their estimates, for a test that has no TABLES
   ratios.png, attention.png, published.png   (scripts/plots/plot_fidelity.py; the last from results/roofline/published_speedups.csv)
   manifest.yaml
-The fits saw two thirds of the shapes for their figures and all rows for their correction: results/notes/prices.md has the errors on shapes
-that were held out.
+The parameters were fitted to two thirds of the shapes, the corrections to all rows. `results/notes/prices.md` has the errors on held-out shapes.
 """
 import lzma
 import sys
@@ -29,7 +27,7 @@ from kernel_formulas import read_hardware, weight_bytes  # noqa: E402
 from plot_fidelity import PANELS, draw  # noqa: E402
 from tables import quantile, rows_of, write_lines, write_rows  # noqa: E402
 
-# kind: tables, column of rows, type, goal (median and 90th percentile)
+# kind: (tables, column of rows, type, goal for median and 90th percentile)
 TABLES = {"product": ("gemm_aic", "m", "dtype"), "decode attention": ("attention_decode_aic", "batch", "kv_dtype"),
           "latent attention": ("attention_latent_aic", "batch", "kv_dtype"),
           "verification attention": ("attention_verify", "tokens", "kv_dtype"), "prefill attention": ("attention_prefill_aic", "tokens", "dtype"),
@@ -37,10 +35,11 @@ TABLES = {"product": ("gemm_aic", "m", "dtype"), "decode attention": ("attention
 COLD = {"product": ("set_over_l2", 3.0), "decode attention": ("kv_over_l2", 2.0), "latent attention": ("kv_over_l2", 2.0)}
 MOST = {"product": 512}
 BANDS = [(1, "1"), (16, "2-16"), (64, "17-64"), (128, "65-128"), (512, "129-512"), (4096, "513-4096"), (1e18, "over 4096")]
-# Weights from the cache: the time from memory lies between the measured one and that with their reading; so far outside counts.
+# For weights from the cache, the time from memory lies between the measured time and that time plus the reading of the weights. An estimate counts as
+# outside beyond this share.
 SIZES, OUTSIDE = [(2, "0-2"), (8, "2-8"), (32, "8-32")], 0.05
 OWN_TABLES = Path("configs/kernels/tables")
-SAMPLE = 60  # rows of a table that are kept in sample/, about: every so many
+SAMPLE = 60  # rows of a table in sample/, approximately
 FINE = [1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256, 384, 512]
 
 
@@ -65,13 +64,13 @@ def priced(specsim, tables, name, scratch):
 
 
 def sampled(rows):
-    """Of a table's priced rows about SAMPLE, spread over all of it."""
+    """About SAMPLE of a table's estimated rows, evenly spread."""
     kept = [row for row in rows if row["priced_us"]]
     return kept[::max(1, len(kept) // SAMPLE)]
 
 
 def small_product(row, ratio, hardware, weights):
-    """The band of sizes of a product whose weights came from the cache, None elsewhere; and whether its price is outside of the bounds."""
+    """The band of sizes of a product whose weights came from the cache, None elsewhere; and whether its estimate is outside of the bounds."""
     if row["dtype"] not in weights or row["gpu"] not in hardware or float(row[COLD["product"][0]]) >= COLD["product"][1]:
         return None, False
     size = float(row["n"]) * float(row["k"]) * weights[row["dtype"]]
@@ -136,7 +135,7 @@ def main():
     write_lines(out / "small.csv", ["gpu", "dtype", "megabytes", "count", "outside_percent"],
                 ([*key, len(outside), f"{100 * sum(outside) / len(outside):.0f}"] for key, outside in sorted(small.items())))
     write_rows(out / "attention.csv", sorted(attention, key=lambda r: (r["gpu"], r["kernel"], float(r["tokens"]), float(r["context"]))))
-    text = ("Median and 90th percentile of the error of a kernel's price, percent, over all measured rows of all engines (products: 1 to 512 rows with "
+    text = ("Median and 90th percentile of the error of a kernel's estimated time, percent, over all measured rows of all engines (products: 1 to 512 rows with "
             "weights from memory; decode and latent attention: caches beyond the second-level cache).\n\n"
             "| GPU | type | " + " | ".join(kinds) + " |\n|---|---|" + "---|" * len(kinds) + "\n")
     cells = {}

@@ -1,21 +1,25 @@
 #!/usr/bin/python3
-"""Compares synthetic distributions with published acceptance: one figure fits the draft, the others are predicted.
+"""Compares synthetic distributions with published acceptance: one value fits the draft, the others are predicted.
 
     scripts/results/language.py SPECSIM OUT [--keep]    writes OUT/language.csv, OUT/language.md and OUT/manifest.yaml
 
---keep takes the figures that OUT/language.csv has as they are, and makes those of new sets and families; the manifest says so.
+--keep keeps the values of OUT/language.csv, and computes those of new sets and families; the manifest records this.
 
-Each published set of figures comes from one pair of models. The draft's one free parameter is moved until one of them is met (its
-row says "fitted"); the rest are predictions. A family whose drafts cannot be as good as the fitted one has no figures there. Nine
-families of distributions are asked: `language`, whose contexts differ in how open they are and in how well the draft knows them;
-`head` and `weak draft`, the same with drafts that differ more from context to context; `chat target`, `language` with a
-surer target; `sure target`, a head whose target was trained to chat, asked where the temperature moves alone; `flat head`, a head whose
-logits, noise and all, are divided by a temperature of their own, 1.7, under a target that is surer than the first; `sharp module`, the same
-with .55 under a target that is a little more open, asked of the MTP module alone on which both were chosen; `one sharpness`, normal logits
-without those two spreads; and `one overlap`, a zipf target with the draft along its temperature, the same at every position. The one figure of
-`weak draft`, its spread, was chosen on the acceptance by rank of Sequoia's repository, that of `head` on EAGLE's trees of Vicuna-7B at
-temperature 0; the two of `flat head` on what temperature does: its own temperature on the three pairs of chains by their n-alpha at 0 and 1,
-the target's `sigma` on EAGLE-2's two trees at 1.
+Each published set of values comes from one pair of models. The draft's one free parameter is fitted to one of them ("fitted" in the table);
+the rest are predictions. A family whose drafts cannot be as good as the fitted value has no predictions for that set. Nine families of
+distributions are compared:
+  language       contexts differ in entropy and in how well the draft knows them
+  head, weak draft   the same, with drafts that differ more from context to context
+  chat target    `language` with a target of lower entropy
+  sure target    a head whose target was trained to chat; used where only the temperature changes
+  flat head      a head whose logits, including its noise, are divided by an extra temperature of 1.7, and a target of lower entropy than `head`'s
+  sharp module   the same with .55, and a target of slightly higher entropy; used for the MTP module alone, on which both values were chosen
+  one sharpness  normal logits without the two spreads of `language`
+  one overlap    a zipf target with the draft along its temperature, the same at every position
+
+Parameters chosen on published values: the spread of `weak draft` on the acceptance by rank of Sequoia's repository; that of `head` on EAGLE's
+trees of Vicuna-7B at temperature 0; the temperature of `flat head` on the three pairs of chains by their n-alpha at 0 and 1, and its target's
+`sigma` on EAGLE-2's two trees at 1.
 """
 import itertools
 import math
@@ -29,7 +33,8 @@ from pathlib import Path
 from calls import version_of
 from tables import rows_of, write_rows
 
-# Of the target and of the draft; {} is the parameter that is fitted, between the bounds that follow. True: the first bound is the better draft.
+# Families of the target and of the draft; {} is the parameter that is fitted, between the bounds that follow. True: the first bound is the better
+# draft.
 FAMILIES = {
     "language": ("{family: normal_logits, sigma: 8, spread: 0.4}", "{from: target, transform: logit_noise, value: {}, spread: 0.7}", 0.02, 30),
     "head": ("{family: normal_logits, sigma: 8, spread: 0.4}", "{from: target, transform: logit_noise, value: {}, spread: 1}", 0.01, 30),
@@ -75,19 +80,18 @@ EAGLE_2_MEANS = "Li et al. (EAGLE-2), arXiv 2406.16858, Table 1, means over six 
 SEQUOIA = "Chen et al. (Sequoia), arXiv 2402.12374, Tables 1 and 3"
 RANKS = "Chen et al. (Sequoia), its repository, acceptance-rate-vector.pt; pair and temperature not stated, taken for 0"
 HEADS = "Cai et al. (Medusa), its repository, assets/medusa_acc.csv, the first head"
-MTP = "vLLM pull request 56724 (gf239, September 2026): Qwen3.5-9B and its MTP module, temperature 1; the draft length, which is not said, taken for 3"
+MTP = "vLLM pull request 56724 (gf239, September 2026): Qwen3.5-9B and its MTP module, temperature 1; draft length assumed to be 3, as it is not stated"
 SIBLINGS = "Chen et al. (Sequoia), arXiv 2402.12374, appendix E: Llama-3 70B with 8B, CNN"
 
 
 def sequoia(budget, depth, how):
-    """Its tree for the acceptance by rank that the family itself shows; {vector} is filled in."""
+    """The family's own tree for its acceptance by rank; {vector} is replaced by these rates."""
     verifier = {"top_k": "tree_point_mass"}.get(how, how)
     return (f"{{drafter: {{kind: tree_sequoia, budget: {budget - 1}, depth: {depth - 1}, acceptance: {{vector}}, siblings: {how}}}, "
             f"verifier: {verifier}}}")
 
 
-# Sets: source, temperature, [(what, method, published tokens per round, another temperature)]; the first of a set is the one that
-# is fitted.
+# Sets: source, temperature, [(description, method, published tokens per round, another temperature)]; the first entry of a set is the fitted one.
 SETS = [
     (BLOCK, 1, [("chain of 4, token", chain(4), 2.89), ("chain of 6, token", chain(6), 3.23), ("chain of 8, token", chain(8), 3.41),
                 ("chain of 4, block", chain(4, "block"), 2.99), ("chain of 6, block", chain(6, "block"), 3.43),
@@ -119,37 +123,38 @@ for target, task, temperature, size, levels, five, best in (
         (f"Sequoia's tree of {size}, {levels} levels", sequoia(size, levels, "top_k" if cold else "without_replacement"), best)]))
 
 
-# Another temperature than the fitted figure's: chains of the same heads by their acceptance at each depth, and how much a tree is worth.
+# Predictions at another temperature than the fitted value's: chains of the same heads by their acceptance at each depth, and the gain of a tree.
 for pair, cold, warm, tree_warm in (("Vicuna-7B", 3.31, 2.86, 3.17), ("LLaMA2-Chat-7B", 3.04, 2.82, 3.30), ("LLaMA2-Chat-70B", 2.96, 2.87, 3.46)):
     SETS.append((f"{EAGLE_N_ALPHA}: {pair}", 0, [
         ("chain of 5", argmaxes(5), cold), ("chain of 5", chain(5), warm, 1),
         ("EAGLE's tree of 25", tree(f"paths: {EAGLE_TREE}", "without_replacement"), tree_warm, 1)]))
-# Of the same heads, how much a tree loses when the target and the draft are sampled.
+# For the same heads, the loss of a tree when the target and the draft are sampled.
 for pair, task, cold, warm in (("Vicuna-7B", "HumanEval", 4.29, 3.43), ("Vicuna-7B", "GSM8K", 4.0, 3.29), ("Vicuna-7B", "Alpaca", 3.86, 3.3),
                                ("LLaMA2-Chat-7B", "HumanEval", 4.24, 3.79), ("LLaMA2-Chat-7B", "GSM8K", 3.82, 3.52), ("LLaMA2-Chat-7B", "Alpaca", 3.71, 3.33)):
     SETS.append((f"{EAGLE_1}: {pair}, {task}", 0, [("EAGLE's tree of 25", tree(f"paths: {EAGLE_TREE}", "top_k"), cold),
                                                    ("EAGLE's tree of 25", tree(f"paths: {EAGLE_TREE}", "without_replacement"), warm, 1)]))
 for pair, cold, warm in (("Vicuna-7B", 4.68, 4.2), ("LLaMA2-Chat-7B", 4.64, 4.41)):
     SETS.append((f"{EAGLE_2_MEANS}: {pair}", 0, [("EAGLE-2's tree of 59", EAGLE_2, cold), ("EAGLE-2's tree of 59", EAGLE_2, warm, 1)]))
-# What a target's cut tail does to drawn and to likeliest tokens. Of a draft that is cut, too, the words begin with "both".
+# Effect of a target's cut tail on drawn and on likeliest tokens. If the draft is cut too, the text begins with "both".
 CUT, BOTH = "top_k: 20, top_p: 0.95", "both top_k: 20, top_p: 0.95"
 SETS.append((MTP, 1, [
     ("chain of 3", chain(3), 2.64), ("chain of 3, likeliest tokens", argmaxes(3), 2.10), ("chain of 3", chain(3), 2.64, "top_p: 0.95"),
     ("chain of 3, likeliest tokens", argmaxes(3), 2.27, "top_p: 0.95"), ("chain of 3", chain(3), 2.65, CUT), ("chain of 3", chain(3), 2.74, BOTH),
     ("chain of 3, likeliest tokens", argmaxes(3), 2.39, CUT), ("chain of 3", chain(3), 2.46, "top_k: 1"), ("chain of 3, likeliest tokens", argmaxes(3), 2.92, "top_k: 1")]))
-# Who is asked of some sets alone, or of all but some.
+# Families that apply to some sets alone, or to all but some.
 ONLY = {"sure target": (EAGLE_N_ALPHA, EAGLE_1, EAGLE_2_MEANS), "sharp module": (MTP,)}
 
 
 class Family:
-    """Sets share the ends of their fits, and whole fits: what a family's program said is asked once."""
+    """Sets share the ends of their fits, and whole fits: each result of a family's program is computed once."""
 
     def __init__(self, specsim, name, rounds):
         self.specsim, self.rounds, self.said = specsim, rounds, {}
         self.target, self.draft, self.best, self.worst = FAMILIES[name]
 
     def tokens_per_round(self, value, temperature, methods):
-        """By method: of the same contexts and chance. A text in the place of the temperature is what the target's tail is cut by."""
+        """Tokens per round by method, from the same contexts and random numbers. A text instead of the temperature is the cut of the target's
+        tail."""
         if isinstance(temperature, str):
             cut = temperature.removeprefix("both ")
             cold = f", target_sampling: {{{cut}}}" + (f", draft_sampling: {{{cut}}}" if cut != temperature else "")
@@ -170,7 +175,7 @@ class Family:
         return self.said[text]
 
     def fit(self, temperature, method, wanted):
-        """The value with which `method` emits so many tokens a round: false position on its logarithm, at most 12 steps."""
+        """The value with which `method` emits this number of tokens per round: false position on its logarithm, at most 12 steps."""
         ends = [math.log(self.best), math.log(self.worst)]
         off = [self.tokens_per_round(math.exp(end), temperature, [method])[0] - wanted for end in ends]
         if off[0] < 0 or off[1] > 0:
@@ -186,14 +191,14 @@ class Family:
         return math.exp(middle)
 
     def acceptance_by_rank(self, value, temperature, ranks=16):
-        """P(the sibling of rank 1, 2, ... is the accepted one) among siblings as Sequoia drafts them."""
+        """Probability that the sibling of rank 1, 2, ... is the accepted one, with siblings drafted as in Sequoia."""
         how = "without_replacement" if temperature else "top_k"
         within = self.tokens_per_round(value, temperature, [chains(n, 1, how) for n in range(1, ranks + 1)])
         return [max(after - before, 0.0) for before, after in itertools.pairwise([1.0, *within])]
 
 
 def kept_rows(out):
-    """Of an earlier run: a row by its set's source and temperature and its place in the set, and the program that made it."""
+    """Rows of an earlier run by the set's source and temperature and the place in the set, and the program that made them."""
     kept = {}
     for row in rows_of(out / "language.csv"):
         if row["role"] == "fitted":  # each set begins with it
@@ -205,12 +210,12 @@ def kept_rows(out):
 
 
 def is_kept(kept, of_set, made, name):
-    """Whether an earlier run asked `name` for all figures of a set; their cells are empty where it has no such draft."""
+    """Whether an earlier run tried `name` on all values of a set; cells are empty if it has no such draft."""
     return all(name in kept.get((*of_set, place), {}) for place in range(len(made)))
 
 
 def answers(family, temperature, figures):
-    """Tokens per round of a set's figures, the first of which the draft is fitted to; nothing where the family has no such draft."""
+    """Tokens per round for a set whose first value the draft is fitted to; empty if the family has no such draft."""
     value = family.fit(temperature, figures[0][1], figures[0][2])
     if value is None:
         return {}
@@ -227,7 +232,7 @@ def answers(family, temperature, figures):
 
 
 def where(temperature, figure):
-    """What a row's column of the temperature says."""
+    """The content of a row's temperature column."""
     other = figure[3] if len(figure) > 3 else temperature
     return f"{temperature}, {other}" if isinstance(other, str) else other
 
@@ -257,7 +262,7 @@ def main():
             for place, tokens in answer.result().items():
                 made[place][name] = round(tokens, 3)
     write(out, rows)
-    keeps = f"kept: what {kept_program} had made, for which --keep stands\n" if kept else ""
+    keeps = f"kept: the output of {kept_program}, which --keep preserves\n" if kept else ""
     (out / "manifest.yaml").write_text(
         f"program: {version_of(specsim)}\ncommand: scripts/results/language.py SPECSIM results/language{' --keep' if kept else ''}\n{keeps}seed: 20260117\n")
 
@@ -279,8 +284,8 @@ def write(out, rows):
         file.write("\n")
         for name in FAMILIES:
             errors = sorted(abs(row[name] / row["published"] - 1) for row in rows if row["role"] == "predicted" and name in row)
-            file.write(f"* {name}: {len(errors)} predictions, off by {100 * errors[len(errors) // 2]:.1f} % in the middle, "
-                       f"{100 * errors[-1]:.1f} % at worst.\n")
+            file.write(f"* {name}: {len(errors)} predictions, median error {100 * errors[len(errors) // 2]:.1f} %, "
+                       f"largest {100 * errors[-1]:.1f} %.\n")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-// Times llama.cpp's passes through node-llama-cpp: llama_cpp.mjs MODEL.gguf REQUEST.json NODE_MODULES, the folder that has
-// node-llama-cpp, where the request has `contexts`, `tokens`, `repetitions`, `prompt`, and `vocab`, the model's. Prints {argmax: after
-// each token of the prompt, ms: {"context tokens": [...]}}. One thread, keys and values in F32, each pass with the choice of its most
-// likely next token after every row; each row's choice crosses JavaScript inside the timed span. scripts/results/llama_cpp.py runs it.
+// Measures llama.cpp's passes through node-llama-cpp: llama_cpp.mjs MODEL.gguf REQUEST.json NODE_MODULES (the folder of node-llama-cpp). The request
+// has `contexts`, `tokens`, `repetitions`, `prompt`, and the model's `vocab`. Prints {argmax: after each token of the prompt, ms: {"context tokens":
+// [...]}}. One thread, keys and values in F32. Each pass includes the choice of the most likely next token after every row; the choices cross into
+// JavaScript within the measured time. scripts/results/llama_cpp.py runs it.
 import {readFileSync} from "node:fs";
 import {createRequire} from "node:module";
 import {pathToFileURL} from "node:url";

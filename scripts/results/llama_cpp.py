@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""Forward passes of the trained target, widened beyond the caches, and llama.cpp's on the same weights: one thread, turn by turn.
+"""Compares forward passes of the trained target, widened beyond the caches, with llama.cpp's on the same weights: one thread, alternating.
 
     scripts/results/llama_cpp.py build/specsim OUT            writes OUT/llama_cpp.csv and OUT/manifest.yaml
     scripts/results/llama_cpp.py build/specsim OUT --rounds 5 --node-modules DIR
 
-llama.cpp comes with npm's node-llama-cpp (its own prebuilt libraries); it is installed in build/baselines unless DIR has it. Both read the
-same weights in F32 or F16; llama.cpp's argmaxes on a golden prompt have to be those of scripts/golden/llm_golden.py, so that both are the same
-model. Seconds are wall clock; every figure is a median of medians over the rounds.
+llama.cpp comes with npm's node-llama-cpp (its own prebuilt libraries). It is installed in build/baselines unless DIR has it. Both read the
+same weights in F32 or F16. llama.cpp's argmaxes on a golden prompt must equal those of scripts/golden/llm_golden.py, so that both run the same
+model. Seconds are wall clock; every value is a median of medians over the rounds.
 """
 import argparse
 import csv
@@ -30,7 +30,7 @@ TARGET = Path("tests/data/models/novels-5m")
 DRAFT = Path("tests/data/models/novels-0.7m-distilled")
 WIDEN_MIB = 128
 TOKENS = [1, 2, 4, 8]
-PRECISIONS = {"f32": (np.float32, 0), "f16": (np.float16, 1)}  # and GGUF's number for it
+PRECISIONS = {"f32": (np.float32, 0), "f16": (np.float16, 1)}  # and its number in GGUF
 
 
 def text(value):
@@ -52,12 +52,12 @@ def entry(key, value):
 
 
 def write_gguf(path, config, tensors, ffn, precision):
-    """The model, with `ffn` neurons a layer: those beyond its own are random on the way in and zero on the way out."""
+    """Writes the model with `ffn` neurons per layer: added neurons have random input weights and zero output weights, so they change no result."""
     kind, number = PRECISIONS[precision]
     random = np.random.default_rng(1)
     heads, hidden, own = config["num_attention_heads"], config["hidden_size"], config["intermediate_size"]
 
-    def turned(matrix):  # llama.cpp rotates neighbours, the files a head's halves
+    def turned(matrix):  # llama.cpp rotates neighbouring elements, the files the halves of a head
         return matrix.reshape(heads, 2, -1, matrix.shape[1]).swapaxes(1, 2).reshape(matrix.shape)
 
     def rows(matrix):
@@ -79,7 +79,7 @@ def write_gguf(path, config, tensors, ffn, precision):
         "llama.embedding_length": hidden, "llama.block_count": config["num_hidden_layers"], "llama.feed_forward_length": ffn,
         "llama.attention.head_count": heads, "llama.attention.head_count_kv": heads, "llama.rope.dimension_count": config["head_dim"],
         "llama.attention.layer_norm_rms_epsilon": config["rms_norm_eps"], "llama.rope.freq_base": config["rope_theta"], "llama.vocab_size": vocab,
-        # Tokens go in and out by number; of their texts only the bytes are asked for.
+        # Tokens are passed as numbers; their texts are read only as bytes.
         "tokenizer.ggml.model": "llama",
         "tokenizer.ggml.tokens": ["<unk>", "<s>", "</s>"] + [f"<0x{b:02X}>" for b in range(256)] + [f"t{i}" for i in range(259, vocab)],
         "tokenizer.ggml.scores": [0.0] * vocab, "tokenizer.ggml.token_type": [2, 3, 3] + [6] * 256 + [1] * (vocab - 259),
@@ -102,7 +102,7 @@ def stop(message):
 
 
 def called(*command):
-    """Standard output; whoever fails is quoted."""
+    """Standard output of a command; a failure is reported with the command's own output."""
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
     if done.returncode != 0:
         stop(f"{command[0]} ended with {done.returncode}:\n{done.stderr.strip()}")
@@ -110,7 +110,7 @@ def called(*command):
 
 
 def find_peer(modules):
-    """The folder that has node-llama-cpp, and what of it: what is installed here and now, else what the folder says it has."""
+    """The folder that has node-llama-cpp, and its version: the one installed now, else the folder's record."""
     own = Path("build/baselines/node_modules")
     locked = json.loads((LOCKED / "package.json").read_text())["dependencies"]
     if modules is None and not (own / "node-llama-cpp").is_dir():
@@ -175,12 +175,12 @@ def main():
                 request = {"contexts": sorted({context for context, _ in passes}), "tokens": TOKENS, "repetitions": 7, "vocab": config["vocab_size"],
                            "prompt": prompt}
                 (folder / "request.json").write_text(json.dumps(request))
-                said = json.loads(called("node", "scripts/results/llama_cpp.mjs", gguf, folder / "request.json", modules).splitlines()[-1])
-                if said["argmax"] != argmax:
-                    stop(f"argmaxes {said['argmax']}, not {argmax}: another model")
+                answer = json.loads(called("node", "scripts/results/llama_cpp.mjs", gguf, folder / "request.json", modules).splitlines()[-1])
+                if answer["argmax"] != argmax:
+                    stop(f"argmaxes {answer['argmax']}, not {argmax}: another model")
                 for key, ms in passes.items():
                     times["specsim"].setdefault(key, []).append(ms)
-                for key, samples in said["ms"].items():
+                for key, samples in answer["ms"].items():
                     times["llama.cpp"].setdefault(tuple(map(int, key.split())), []).append(statistics.median(samples))
             for key in sorted(times["llama.cpp"]):
                 own, other = (statistics.median(times[who][key]) for who in ("specsim", "llama.cpp"))

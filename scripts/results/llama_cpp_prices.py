@@ -3,11 +3,13 @@
 
 usage: scripts/results/llama_cpp_prices.py SPECSIM OUT [--engine YAML]    (from the repository's root: scripts/results/llama_cpp_prices.py build/specsim results/roofline)
 
-Reads configs/published/llama_cpp.csv (tokens per second that llama-bench printed, with their sources) and writes to OUT llama_cpp.csv,
-each row with what it is priced at, and llama_cpp.md, which it also prints: published / simulated by GPU, tokens of a pass and context.
-Above 1: the simulator is too fast. `set` of a row: fit, the figures of configs/engines/llama_cpp.yaml are from these; held, they are not,
-other cards, models or authors; earlier, measured before a change to the kernels that the row names, and in no figure.
-pp is passes of so many tokens without logits but the last's, tg is plain decoding. --engine prices with another description of the engine.
+Reads configs/published/llama_cpp.csv (tokens per second that llama-bench printed, with their sources). Writes llama_cpp.csv, each row with
+its estimate, and llama_cpp.md to OUT, and prints the latter: published / simulated by GPU, tokens of a pass and context. A ratio above 1
+means that the simulator is too fast. --engine estimates with another description of the engine.
+
+Column `set`: "fit" rows determined the values of configs/engines/llama_cpp.yaml. "held" rows did not; they are of other cards, models or authors.
+"earlier" rows were measured before a change to the kernels that the row names, and enter no value. pp is a pass over many tokens that computes
+only the last one's logits; tg is decoding without speculation.
 """
 import argparse
 import sys
@@ -17,11 +19,11 @@ from calls import printed_rows
 from tables import quantile, rows_of, write_rows
 
 ROWS = Path("configs/published/llama_cpp.csv")
-# A file's type by its name in GGUF. IQ4_NL has Q4_0's bits, and the S of a K-quant is M in fewer of them.
+# A file's type by its name in GGUF. IQ4_NL has the bits of Q4_0, and the S variant of a K-quant is M with fewer bits.
 TYPES = {"mxfp4": "{weights: q8_0, experts: mxfp4}", "iq4_nl": "q4_0", "q4_k_s": "q4_k_m", "q5_k_s": "q5_k_m"}
 SETS = {"fit": "fitted to", "held": "held back", "earlier": "of earlier kernels"}
 TOKENS = [(1, "1"), (2, "2"), (4, "3-4"), (8, "5-8"), (32, "10-32"), (128, "64-128"), (512, "256-512")]
-FEW = 8  # tokens, of which a kernel for few takes the products
+FEW = 8  # tokens up to which a kernel for few tokens computes the products
 MIXTURES = ("a3b", "a4b", "gpt-oss")
 CONTEXTS = [(4095, "to 4K"), (16383, "8K"), (1e9, "32K")]
 
@@ -31,7 +33,7 @@ def band(bands, value):
 
 
 def price(specsim, engine, rows):
-    """Adds published_ms, simulated_ms and their ratio to rows that differ in their tokens alone."""
+    """Adds published_ms, simulated_ms and their ratio to rows that differ only in their tokens."""
     one = rows[0]
     passes = printed_rows(specsim, "pass", "--csv", "--hardware", one["hardware"], "--model", one["model"], "--engine", engine,
                           "--dtype", TYPES.get(one["file_type"], one["file_type"]), "--context", one["context"],
@@ -43,7 +45,7 @@ def price(specsim, engine, rows):
                    published_over_simulated=f"{published / priced[row['tokens']]:.3f}")
 
 
-def told(rows):
+def error_cells(rows):
     """Count, median of published / simulated with least and most, and the error's median and 90th percentile in percent."""
     ratios = [float(row["published_over_simulated"]) for row in rows]
     if not ratios:
@@ -82,11 +84,11 @@ def main():
     few = [row for row in rows if int(row["tokens"]) <= FEW]
     for mixture, name in ((False, "without experts"), (True, "with experts")):
         groups[f"to {FEW} tokens, {name}"] = [row for row in few if mixture == any(word in row["model"] for word in MIXTURES)]
-    text = ("llama-bench's passes of one sequence against engine llama_cpp's prices: rows, published / simulated in the middle (least and most; above 1 the "
-            "simulator is too fast), and the error's median and 90th percentile, percent.\n\n"
+    text = ("llama-bench's passes of one sequence, compared with the estimates of engine llama_cpp: rows, median of published / simulated (least and most; "
+            "above 1 the simulator is too fast), and the error's median and 90th percentile, percent.\n\n"
             "| rows |" + "".join(f" {words} | ratio | error |" for words in SETS.values()) + "\n|---|" + "---|---|---|" * len(SETS) + "\n")
     for name, group in groups.items():
-        text += f"| {name} |" + "".join(told([row for row in group if row["set"] == kind]) for kind in SETS) + "\n"
+        text += f"| {name} |" + "".join(error_cells([row for row in group if row["set"] == kind]) for kind in SETS) + "\n"
     (arguments.out / "llama_cpp.md").write_text(text)
     print(text, end="")
     return 0

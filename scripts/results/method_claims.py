@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Judges what public texts on speculative decoding claim about methods: the variants they name (L8), adaptive lengths and trees (M14).
+"""Judges the claims of public texts on methods of speculative decoding: the variants they name (L8), adaptive lengths and trees (M14).
 
 usage: scripts/results/method_claims.py SPECSIM OUT    (from the repository's root: scripts/results/method_claims.py build/specsim results/method_claims)
 
 Runs `specsim compare` on configs/method_claims, and writes to OUT
-  variants/, adaptive/, trees/   rankings of each, drawn
-  duels/                         rankings of two, batch by batch: whom a verdict names, against whom
+  variants/, adaptive/, trees/   rankings of each, with pictures
+  duels/                         rankings of two methods, batch by batch, for each pair that a verdict compares
   method_claims.md               the verdicts; intervals hold at 99 %, over draws of the distributions
 """
 import math
@@ -20,11 +20,11 @@ from calls import called
 from tables import rows_of
 
 CONFIGS = Path("configs/method_claims")
-SEED_OF_DUELS = 1  # other draws than those that chose who meets
-# Rules of draft length as programs have them: SGLang's and SmartSpec's choose one for the batch; transformers decodes one sequence, by
-# default with the threshold that confidence_roc begins a request with. additive is its schedule before 4.45, without a threshold.
+SEED_OF_DUELS = 1  # not the draws that chose the compared methods
+# Rules of draft length in programs. SGLang's and SmartSpec's choose one for the batch. transformers decodes one sequence, by default with the
+# threshold that confidence_roc uses at the start of a request. additive is its schedule before 4.45, without a threshold.
 SHIPPED = {1: ("ema_tiers", "goodput", "additive", "confidence_roc"), 32: ("ema_tiers", "goodput")}
-T99_OF_16 = 2.947  # Student's, for the draws of distributions that errors come from
+T99_OF_16 = 2.947  # Student's, for the draws of distributions that the errors are computed from
 
 
 def compare(specsim, config, out, *options):
@@ -41,12 +41,12 @@ def rank(specsim, name, out):
 
 
 def of(rows, batch, wanted=lambda row: True):
-    """Rows of one batch that are wanted, fastest first."""
+    """Requested rows of one batch, fastest first."""
     return [row for row in rows if row["workload"].startswith(f"batch {batch},") and wanted(row)]
 
 
 def duel(specsim, out, name, first, second):
-    """By how many percent method `first` (a row) is faster than `second`, alone against each other, and half a paired interval."""
+    """By how many percent method `first` (a row) is faster than `second` in a direct comparison, and half a paired interval."""
     config = yaml.safe_load((CONFIGS / f"{name}.yaml").read_text())
     decodes = config["sweep"]["decode"]
     batches = config["sweep"]["workload.batch"]
@@ -62,7 +62,7 @@ def duel(specsim, out, name, first, second):
 
 
 def more_tokens(first, second):
-    """By how many percent `first` emits more tokens a round than `second`, and half an interval at 99 %: not paired."""
+    """By how many percent `first` emits more tokens per round than `second`, and half an interval at 99 %: not paired."""
     a, b = float(first["tokens_per_round"]), float(second["tokens_per_round"])
     error = T99_OF_16 * a / b * math.hypot(float(first["tokens_per_round_se"]) / a, float(second["tokens_per_round_se"]) / b)
     return 100 * (a / b - 1), 100 * error
@@ -77,7 +77,7 @@ def speed(row):
 
 
 def verdict(gains):
-    """Of batch -> (gain, half an interval)."""
+    """The words for {batch: (gain, half an interval)}."""
     parts = {"true": [], "refuted": [], "undecided": []}
     for batch, (gain, error) in gains.items():
         parts["true" if gain > error else "refuted" if gain < -error else "undecided"].append(str(batch))
@@ -86,7 +86,8 @@ def verdict(gains):
 
 
 def by_rule(gains):
-    """Of batch -> rule -> (gain, half an interval): a verdict for each rule; a gain or loss below 1 % is none that a server would notice."""
+    """A verdict for each rule from {batch: {rule: (gain, half an interval)}}. A gain or loss below 1 % does not count, since a server would not
+    notice it."""
     parts = []
     for batch, rules in gains.items():
         verdicts = {"true": [], "even": [], "refuted": [], "undecided": []}
@@ -110,7 +111,7 @@ def main():
         rows = of(variants, batch)
         chain = next(row for row in rows if row["method"] == "chain draft_length 3 | token")
         others = [row for row in rows if row["method"].split()[0] in ("medusa", "eagle", "lookahead", "tree_static", "tree_sequoia")]
-        def gain(row):  # against the chain, in half intervals of the two as if they were apart: more than 1 is sure
+        def gain(row):  # difference to the chain, in half intervals as if the two were independent: more than 1 is significant
             widths = math.hypot(float(row["speedup_half_width"]), float(chain["speedup_half_width"]))
             return (float(row["speedup"]) - float(chain["speedup"])) / widths
         better = sum(gain(row) > 1 for row in others)
@@ -122,7 +123,7 @@ def main():
                        f"below plain decoding: {', '.join(losers) or 'none'}")
     lines.append(f"| L8 | variants: Medusa, EAGLE, Lookahead, trees | faster than a chain of 3: {', '.join(ahead)} | on one text that repeats itself in part, "
                  f"each draft at alpha .7 but EAGLE's head, which is taken to close half of the rest, "
-                 f"256 rounds a sequence: {'; '.join(figures)} |")
+                 f"256 rounds per sequence: {'; '.join(figures)} |")
 
     figures, gains = [], {}
     for batch in (1, 32):
@@ -136,7 +137,7 @@ def main():
             return f"{row['method'].split(' | ')[1]} {text(gain)}"
         shipped = [best([kind]) for kind in SHIPPED[batch]]
         others = {"each sequence for itself, the batch waiting for the longest": best(["goodput_per_sequence", "additive", "ratio_tiers"]),
-                  "as transformers' rule was meant, a threshold set anew each round": meant,
+                  "as transformers' rule was meant, a new threshold for each round": meant,
                   "by the draft's distribution, with a threshold tuned to this text": best(["entropy", "confidence"])}
         duels = [(row, duel(specsim, out, "adaptive", row, fixed)) for row in shipped]
         gains[batch] = {row["method"].split(" | ")[1].split()[0]: gain for row, gain in duels}

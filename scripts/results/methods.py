@@ -1,17 +1,17 @@
 #!/usr/bin/python3
-"""Every method of configs/examples/methods as its page shows it, and all kinds of them on one workload, by batch.
+"""Runs every method of configs/examples/methods for its page, and all kinds of them on one workload, by batch.
 
 usage: scripts/results/methods.py SPECSIM OUT [CONFIG ...]
 (from the repository's root: scripts/results/methods.py build/specsim results/methods)
-With CONFIG, as block_trees, it makes the rows of these configs in methods.csv anew, and keeps all else of OUT.
+With CONFIG, such as block_trees, it rewrites the rows of these configs in methods.csv, and keeps all other results in OUT.
 
 Runs the configs with the cost model that they name, and configs/methods/side_by_side.yaml at batches 1, 8 and 32, and writes to OUT
-  methods.csv     cell by cell: tokens per round with its standard error, draft passes and verified rows a round, speedup
+  methods.csv     cell by cell: tokens per round with its standard error, draft passes and verified rows per round, speedup
   side_by_side.csv  the methods that share a workload: tokens per round, and the speedup with its standard error by batch
   published.csv   published, by theory, simulated from the same acceptance: EAGLE's chains (theory.csv of results/methods), Medusa's and Sequoia's
                   trees (trees.csv of results/methods), Lookahead's formula
   methods.png     the methods that share a workload: speedup by batch
-  manifest_*.yaml what the figures come from
+  manifest_*.yaml the sources of the values
 """
 import shutil
 import sys
@@ -25,9 +25,9 @@ from calls import called  # noqa: E402
 from tables import rows_of, write_rows  # noqa: E402
 
 CONFIGS = Path("configs/examples/methods")
-RECORD = Path("results/methods")  # theory.csv and trees.csv, which the tests of published trees write
+RECORD = Path("results/methods")  # theory.csv and trees.csv, written by the tests of published trees
 SIDE_BY_SIDE = Path("configs/methods/side_by_side.yaml")
-ROUNDS = 200000  # rounds that are run where a config asks for more
+ROUNDS = 200000  # limit of rounds for configs that ask for more
 BATCHES = [1, 8, 32]
 
 
@@ -93,7 +93,7 @@ def side_by_side(specsim, out):
 
 
 def published(specsim, out):
-    """EAGLE's chains of five from n-alpha and the trees of trees.csv, beside the figures that were published with them; a formula beside itself."""
+    """EAGLE's chains of five from n-alpha and the trees of trees.csv, next to the figures published with them; a formula next to itself."""
     theory = {row["setting"]: row for row in rows_of(RECORD / "theory.csv") if row["method"] == "eagle_chain"}
     known = [row for row in rows_of("configs/published/rows.csv") if row["config"] == "eagle1_nalpha"]
     cells = run(specsim, out, "configs/published/eagle1_nalpha.yaml", "eagle1_nalpha")

@@ -3,13 +3,14 @@
 
 usage: scripts/results/price_coverage.py SPECSIM OUT    (from the repository's root: scripts/results/price_coverage.py build/specsim results/fidelity/coverage)
 
-Needs nothing but the repository. Estimates whole steps, served times (results/fidelity/steps), published passes and rounds
-(configs/published) anew, each with the error that the program states, and writes to OUT
-  coverage.csv    by set: rows, servers, stated error in the middle, percent within one and two errors, by kernels' errors alone and by all
+Needs only the repository. Estimates whole steps, served times (results/fidelity/steps), published passes and rounds (configs/published)
+again, each with the error that the program states, and writes to OUT
+  coverage.csv    by set: rows, servers, median stated error, percent within one and two errors, by kernels' errors alone and by all
   coverage.md, kernels.md   the same as tables for pages
+  rows.csv        each row: measured, estimated, stated error
   manifest.yaml
-A normal error lies within one standard error in 68 of 100 cases and within two in 95. Rows of one server (a text, an engine, a GPU, a
-model and its type) err together, so that servers count alike, whatever their rows. BANDS are the limits of a test for the last line.
+A normal error lies within one standard error in 68 of 100 cases and within two in 95. Errors of rows of one server (a text, an engine, a GPU, a
+model and its type) are correlated, so each server counts once, whatever its number of rows. BANDS are the limits of a test for the last line.
 """
 import csv
 import math
@@ -23,26 +24,27 @@ import served_speedups
 from calls import version_of
 from priced_passes import pass_of
 from step_prices import priced
+from tables import write_rows
 
 NORMAL_MIDDLE = 0.6745
 STEPS = Path("results/fidelity/steps")
 KERNELS = Path("results/fidelity/unseen.csv")
-DEVELOPED_ON = "DeepSeek"  # the mixture whose served times prices were developed beside; the others came after the fits
-# Percent of all rows that nothing was estimated from, servers alike, within one and two errors: what tests/golden/results_test.py holds
-# them to. A normal law has 68 and 95; of 91 servers such shares have standard errors of 5 and 2.3, and three of them are allowed.
-# Mutants: kernels' errors alone (50 and 74), twice or half of what is stated.
+DEVELOPED_ON = "DeepSeek"  # the mixture whose served times were seen while the model was developed; the others came after the fits
+# Percent of all rows that no parameter was estimated from, with equal weights for servers, within one and two errors: the limits of
+# tests/golden/results_test.py. A normal law has 68 and 95; with 91 servers such shares have standard errors of 5 and 2.3, and three of them are
+# allowed. Mutants: kernels' errors alone (50 and 74), twice or half of the stated error.
 BANDS = {"within_1_percent": (53, 83), "within_2_percent": (88, 100)}
 
 
 class Row:
-    """A measured time beside its estimate. error: logarithm of measured over estimated; kernels: the part of the stated error that kernels make."""
+    """A measured time and its estimate. error: logarithm of measured over estimated; kernels: the part of the stated error that kernels make."""
 
-    def __init__(self, server, error, kernels, stated):
-        self.server, self.error, self.kernels, self.stated = server, error, kernels, stated
+    def __init__(self, server, error, kernels, stated, measured_ms):
+        self.server, self.error, self.kernels, self.stated, self.measured_ms = server, error, kernels, stated, measured_ms
 
 
 class Asked:
-    """Passes that a script's price() asks for, in its order."""
+    """Records the passes that a script estimates, in its order."""
 
     def __init__(self, module):
         self.list = []
@@ -60,14 +62,15 @@ class Asked:
 
 
 def step_rows(specsim):
-    """Rows of the kept tables of steps by set."""
+    """Rows of the committed tables of steps, by set."""
     found = defaultdict(list)
     seen = set()
     with tempfile.TemporaryDirectory() as scratch:
         for path in sorted(STEPS.glob("s*.csv")):
             for row in priced(specsim, STEPS, path.stem, Path(scratch)):
                 error, kernels = (0.01 * float(row[key]) for key in ("error_percent", "kernel_error_percent"))
-                one = Row("", -math.log(float(row["ratio"])), kernels, error)
+                measured = next(float(row[key]) for key in ("median_ms", "ms", "silicon_tpot_ms") if key in row)
+                one = Row("", -math.log(float(row["ratio"])), kernels, error, measured)
                 if path.stem != "serving_tpot":
                     one.server = (path.stem, row["model"], row["tp"], row.get("phase"))
                     found["steps of vLLM on a B300"].append(one)
@@ -77,7 +80,7 @@ def step_rows(specsim):
                 one.server = (family, row["system"], row["backend"], row["precision"])
                 key = one.server + tuple(row[column] for column in ("isl", "osl", "tp_size", "concurrency", "silicon_tpot_ms"))
                 if key in seen or (family == DEVELOPED_ON and row["backend_version"].endswith("post3")):
-                    continue  # two of its versions share rows; of post3 an unknown part drafts
+                    continue  # two of its versions share rows; in post3 an unknown part used drafts
                 seen.add(key)
                 hopper = row["system"].startswith("h")
                 found[("served: Llama on H100, H200" if hopper else "served: Llama on B200") if "Llama" in model else
@@ -98,7 +101,7 @@ def published_rows(specsim):
             continue  # ratios: results/tune
         of = plain if row["quantity"] == "plain_ms" else verify
         server = row["source"], row["hardware"], row["target_engine"], row["target"]
-        found["published: passes"].append(Row(server, math.log(float(row["published"]) / value), of[1], of[2]))
+        found["published: passes"].append(Row(server, math.log(float(row["published"]) / value), of[1], of[2], float(row["published"])))
     return found
 
 
@@ -117,9 +120,9 @@ def served_rows(specsim):
         once = tuple(row[key] for key in ("source", "target", "target_dtype", "hardware", "gpus", "clients", "plain", "prompt"))
         if "plain" in seen and once not in plains:
             plains.add(once)
-            found["served: plain steps"].append(Row(server, math.log(seen["plain"] / made["plain"]), plain[1], plain[2]))
-        if verify is not None and "round" in seen:  # of the pass over all rows, by which a round errs at least
-            found["served: rounds"].append(Row(server, math.log(seen["round"] / made["round"]), verify[1], verify[2]))
+            found["served: plain steps"].append(Row(server, math.log(seen["plain"] / made["plain"]), plain[1], plain[2], seen["plain"]))
+        if verify is not None and "round" in seen:  # the error of the pass over all rows, which is the least error of a round
+            found["served: rounds"].append(Row(server, math.log(seen["round"] / made["round"]), verify[1], verify[2], seen["round"]))
     return found
 
 
@@ -131,13 +134,13 @@ def by_server(rows):
 
 
 def within(rows, times, of):
-    """Percent within so many errors, servers alike."""
+    """Percent within this number of errors, with equal weights for servers."""
     groups = by_server(rows)
     return 100 * sum(sum(abs(row.error) <= times * of(row) for row in group) / len(group) for group in groups) / len(groups)
 
 
 def middle(rows, of):
-    """The middle of a quantity, servers alike."""
+    """The median of a quantity, with equal weights for servers."""
     weighted = sorted((of(row), 1 / len(group)) for group in by_server(rows) for row in group)
     half, before = 0.5 * sum(weight for _, weight in weighted), 0.0
     for value, weight in weighted:
@@ -148,7 +151,8 @@ def middle(rows, of):
 
 
 def kernel_lines():
-    """Kernels on shapes that no fit saw, each against the spread of the other folds (scripts/kernels/fit_kernels.py): rows, percent within 1 and 2."""
+    """Kernels on shapes that no fit saw, compared with the spread of the other folds (scripts/kernels/fit_kernels.py): rows, percent within 1 and
+    2."""
     found = defaultdict(list)
     with open(KERNELS, newline="") as file:
         for row in csv.DictReader(file):
@@ -184,6 +188,9 @@ def main():
                             *(f"{share:.0f}" for share in shares), f"{needed:.2f}"])
             lines.append(f"| {name} | {len(rows)} | {len(by_server(rows))} | {100 * middle(rows, kernels):.1f} | {shares[0]:.0f} / {shares[1]:.0f} | "
                          f"{100 * middle(rows, stated):.1f} | {shares[2]:.0f} / {shares[3]:.0f} | {needed:.2f} |\n")
+    write_rows(out / "rows.csv", [{"set": name, "server": " ".join(filter(None, row.server)), "measured_ms": f"{row.measured_ms:.5g}",
+                                   "estimated_ms": f"{row.measured_ms / math.exp(row.error):.5g}", "stated_error_percent": f"{100 * row.stated:.1f}"}
+                                  for name in order for row in sets[name]])
     (out / "coverage.md").write_text(
         "| set | rows | servers | error of kernels, % | within 1 / 2 of it, % | stated error, % | within 1 / 2 of it, % | needed / stated |\n"
         + "|---" * 8 + "|\n" + "".join(lines))

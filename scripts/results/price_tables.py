@@ -1,14 +1,15 @@
-"""Tables of results/notes/prices.md that scripts/dev/docs_pages.py makes of results/fidelity, and the figures that its sentences quote.
+"""Tables of the notes on latency, which scripts/dev/docs_pages.py makes of results/fidelity, and the values in their sentences.
 
-unseen.csv is what `scripts/kernels/fit_kernels.py TABLES --out configs/kernels --corrections --report results/fidelity/unseen.csv` writes, small.csv
-is scripts/results/fidelity.py's, steps/ scripts/results/step_prices.py's. earlier.csv is a record of prices before the fits, which no command makes again.
+unseen.csv is the output of `scripts/kernels/fit_kernels.py TABLES --out configs/kernels --corrections --report results/fidelity/unseen.csv`,
+small.csv that of scripts/results/fidelity.py, and steps/ that of `scripts/results/step_prices.py`. earlier.csv is a record of estimates before the
+fits, which no command makes again.
 """
 from pathlib import Path
 
 import tables
 
 FIDELITY = Path("results/fidelity")
-# Most error in the middle and at the 90th percentile, percent, by kind; of products by type too.
+# Largest allowed median and 90th percentile of the error, percent, by kind; of products by type too.
 GOALS = {"attention_decode": (8, 20), "attention_latent": (8, 20), "attention_verify": (15, 40), "experts": (12, 35), "allreduce": (12, 35)}
 PRODUCT_GOALS = {"bfloat16": (4, 12), "fp8": (6, 15), "fp8_block": (6, 15), "sq": (6, 15), "nvfp4": (8, 20), "int4_wo": (8, 20), "int8_wo": (8, 20)}
 RATIOS = ("ratio_1", "ratio_2_16", "ratio_17_128", "ratio_129_512")
@@ -36,12 +37,12 @@ def unseen_rows(kind):
     return [row for row in rows_of("unseen.csv") if row["kind"] == kind and row["rows"] == "all"]
 
 
-# Their rows of decode attention are of one layer each, held out by batch and context: the text under the next table has them.
+# The rows of decode attention of these GPUs are of one layer each, held out by batch and context: the text under the next table has them.
 ONE_LAYER = ("rtx-3090", "rtx-4090", "rtx-pro-6000")
 
 
 def error(row, goal=None):
-    """Middle and 90th percentile, with a star where one misses its goal."""
+    """Median and 90th percentile, with a star if one of them misses its goal."""
     missed = goal and (float(row["median_percent"]) > goal[0] or float(row["p90_percent"]) > goal[1])
     return f"{row['median_percent']} / {row['p90_percent']}{' *' if missed else ''}"
 
@@ -71,7 +72,7 @@ def small():
 
 
 def step_value(what):
-    """A figure of steps/errors.csv: "PAGE | GROUP | ratio, middle, high, worst or rows"."""
+    """A value of steps/errors.csv: "PAGE | GROUP | ratio, middle, high, worst or rows"."""
     page, group, figure = (word.strip() for word in what.split("|"))
     row = next((row for row in rows_of("steps/errors.csv") if row["page"] == page and row["group"] == group), None)
     if row is None:
@@ -89,13 +90,13 @@ def fidelity_value(what):
 
 
 def unseen_value(what):
-    """Error on shapes that were not seen: "KIND | GPU | TYPE"."""
+    """Error on unseen shapes: "KIND | GPU | TYPE"."""
     kind, gpu, dtype = (word.strip() for word in what.split("|"))
     return next(error(row) for row in unseen_rows(kind) if row["gpu"] == gpu and row["dtype"] == dtype)
 
 
 def unseen_span(what):
-    """Least and most of a kind and type over GPUs, in the middle or at the 90th percentile: "KIND | TYPE | middle or high"."""
+    """Least and most of a kind and type over GPUs, median or 90th percentile:  "KIND | TYPE | middle or high"."""
     kind, dtype, figure = (word.strip() for word in what.split("|"))
     found = [float(row[{"middle": "median_percent", "high": "p90_percent"}[figure]]) for row in unseen_rows(kind) if row["dtype"] == dtype]
     return f"{min(found):.1f} to {max(found):.1f} %"

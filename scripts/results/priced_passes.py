@@ -12,13 +12,13 @@ kept = {}
 
 
 def engine_figure(name, key, otherwise):
-    """A figure of an engine's file, or of the one that it is made of."""
+    """A value of an engine's file, or of the file that it is based on."""
     engine = yaml.safe_load((ENGINES / f"{name}.yaml").read_text())
     return engine[key] if key in engine else engine_figure(engine["preset"], key, otherwise) if "preset" in engine else otherwise
 
 
 def pass_of(specsim, arguments, row):
-    """The line of the pass that `arguments` describe; ends the program where it is refused, with the name of the row that asks."""
+    """The output line for the pass that `arguments` describe; ends the program if it is refused, with the name of the row."""
     key = tuple(arguments)
     if key not in kept:
         done = subprocess.run([specsim, "pass", "--csv", *key], capture_output=True, text=True)

@@ -4,12 +4,13 @@
     scripts/results/public_configs.py --specsim build/specsim --clones DIR [--only MODEL]
 
 configs/published/public_configs.csv names the files: a model, a repository on GitHub, a commit, a path, and for files of Python the
-name of the value there. DIR holds a clone of each repository as OWNER+NAME (or OWNER+NAME/repo). The published count is the number of
-parameters in the tensors of the model's page on Hugging Face, as AlexsJones/llmfit keeps it (a3e0eb27), or the number in the model's
-name or on its card. Tensors also count the module for further tokens and the encoder of images; the first is added by FOLDER:mtp, the
-second by the width and depth that its own keys give. Some checkpoints store tied embeddings twice.
+name of the value there. DIR holds a clone of each repository as OWNER+NAME (or OWNER+NAME/repo).
 
-A row is right where the difference is below 1.2 %, or below half a unit of the last digit of a rounded count and 4 %.
+The published count is the number of parameters in the tensors of the model's page on Hugging Face, as recorded by AlexsJones/llmfit
+(a3e0eb27), or the number in the model's name or on its card. Tensors also count the multi-token prediction module and the image encoder.
+The first is added by FOLDER:mtp, the second from the width and depth in its own keys. Some checkpoints store tied embeddings twice.
+
+A row is right if the difference is below 1.2 %, or below half a unit of the last digit of a rounded count and 4 %.
 """
 
 import argparse
@@ -72,7 +73,7 @@ def value_named(source, key):
 
 
 def counted(specsim, what):
-    """Parameters of its own, in units, or the refusal."""
+    """The model's own parameters, in units, or the message of the refusal."""
     answer = subprocess.run([specsim, "describe", what], capture_output=True, text=True)
     if answer.returncode != 0:
         return None, answer.stderr.strip().splitlines()[0], 0.0
@@ -143,7 +144,7 @@ def main():
         if own is not None:
             line.update(parameters=f"{own:.0f}", module=f"{module:.0f}", images=f"{images:.0f}")
             if published:
-                # What tensors count beside the language model is on some pages and not on others.
+                # The tensors outside the language model that a page counts differ from page to page.
                 copies = [0.0, copy] if row["source"].startswith("tensors") else [0.0]
                 sums = [own + more + encoder + stored for more in (0.0, module) for encoder in (0.0, images) for stored in copies]
                 best = min(sums, key=lambda total: abs(total / published - 1.0))

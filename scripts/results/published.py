@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""Compares simulation with published figures of speculative decoding. Nothing is fitted.
+"""Compares simulation with published values of speculative decoding. Nothing is fitted.
 
 usage: scripts/results/published.py SPECSIM OUT     (from the repository's root: scripts/results/published.py build/specsim results/published)
 
-Runs configs/published/*.yaml, joins their cells with configs/published/rows.csv (figures and sources) and writes to OUT
+Runs configs/published/*.yaml, joins their cells with configs/published/rows.csv (values and sources) and writes to OUT
   published.csv, published.md   published, simulated with a 95 % interval, closed form, ratio, scored or not
-  data_*.csv, manifest_*.yaml   what the simulated figures come from
-A row is scored unless its inputs were inferred from its own figure (circular) or it has no figure of its own.
+  data_*.csv, manifest_*.yaml   the sources of the simulated values
+A row is scored unless its inputs were inferred from its own value (circular) or it has no value of its own.
 """
 import shutil
 import subprocess
@@ -25,7 +25,7 @@ def simulate(specsim, out, name):
     done = subprocess.run([specsim, "check", str(CONFIGS / f"{name}.yaml"), "--out", str(folder), "--force", "--quiet"], capture_output=True, text=True)
     if done.returncode not in (0, 1, 3):
         sys.exit(f"published: specsim check {name}: {done.stderr}")
-    if done.returncode != 0:  # 3: nothing disagrees, but some check could not have failed; figures have intervals of their own
+    if done.returncode != 0:  # 3: nothing disagrees, but some check is underpowered; figures have their own intervals
         print(f"published: specsim check {name} {'does not pass' if done.returncode == 1 else 'was not tested in every cell'}:\n{done.stdout}")
     shutil.move(folder / "manifest.yaml", out / f"manifest_{name}.yaml")
     shutil.move(folder / "data.csv", out / f"data_{name}.csv")
@@ -34,7 +34,7 @@ def simulate(specsim, out, name):
 
 
 def check_inputs(row, cell):
-    """The config's cell must be the one that rows.csv speaks of."""
+    """Checks that the config's cell is the one that rows.csv refers to."""
     alphas = row["alpha"].split()
     if "context.drafts" in cell:
         same = all(f"value: {a}" in part for a, part in zip(alphas, cell["context.drafts"].split("}, {"), strict=True))
@@ -67,7 +67,7 @@ def figure(row, cell):
         return tokens, se, closed
     if row["quantity"] == "speedup":
         return float(cell["speedup"]), float(cell["speedup_se"]), closed / (length * ratio + 1)
-    if row["quantity"] == "operations":  # target operations per token, the draft's neglected
+    if row["quantity"] == "operations":  # target operations per token; the draft's are neglected
         return (length + 1) / tokens, (length + 1) * se / tokens ** 2, (length + 1) / closed
     return float(cell["alpha"]), float(cell["alpha_se"]), float(row["alpha"])
 

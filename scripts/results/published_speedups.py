@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Compares the roofline with published speedups, pass times and cost ratios whose inputs are known. No row is tuned by itself.
+"""Compares the roofline with published speedups, pass times and cost ratios whose inputs are known. No parameter is tuned to a single row.
 
 usage: scripts/results/published_speedups.py SPECSIM OUT    (from the repository's root: scripts/results/published_speedups.py build/specsim results/roofline)
 
-Reads configs/published/speedups.csv (figures, sources, what was assumed) and writes to OUT published_speedups.csv and
-published_speedups.md. Tokens per round are the published ones: what is simulated is time.
+Reads configs/published/speedups.csv (values, sources, assumptions) and writes published_speedups.csv and published_speedups.md to OUT.
+Tokens per round are the published ones; only time is simulated. `plain` is the time of a pass without speculation.
   speedup     tokens_per_round plain / (draft_passes draft + verify + host)      published / simulated above 1: the simulator is too low
   plain_ms, verify_ms                                                     above 1: the simulator is too fast
   cost_ratio  draft_passes draft / plain
@@ -21,11 +21,11 @@ ROWS = Path("configs/published/speedups.csv")
 ROUNDS = ENGINES / "transformers.yaml"  # host time of a round by method
 METHODS = [("eagle-2", "eagle2"), ("eagle2", "eagle2"), ("eagle", "eagle"), ("medusa", "medusa"), ("hydra", "hydra"), ("pld", "prompt_lookup"),
            ("prompt lookup", "prompt_lookup"), ("lookahead", "lookahead"), ("recycling", "recycling"), ("rest", "rest")]
-TYPES = {"8": ("--dtype", "{weights: int8, activations: bf16}")}  # every row of 8 bits quantises its weights alone
+TYPES = {"8": ("--dtype", "{weights: int8, activations: bf16}")}  # every row of 8 bits quantises only its weights
 
 
 def round_ms(row):
-    """Host time of a round beyond its passes; rows of eager engines that do not say their method say it in their name."""
+    """Host time of a round beyond its passes; rows of eager engines without a method column have the method in their name."""
     method = row.get("method") or ""
     if not method and row["target_engine"] in ("eager", "transformers"):
         words = row["row"].lower()
@@ -84,10 +84,10 @@ def main():
                "hardware", "tensor_parallel", "target", "draft", "weight_bits", "target_engine", "draft_engine", "host_us_per_layer", "method", "draft_passes", "draft_tokens", "verify_tokens",
                "batch", "context", "tokens_per_round", "inputs"]
     write_rows(out / "published_speedups.csv", rows, columns)
-    text = ("Published figures against the roofline's, tokens per round given. Host time of a round by method is one figure for all sources, as engine "
-            "transformers has it (configs/engines/transformers.yaml): estimated on an A100, from the rows of Spec-Bench that are not scored, and on a "
-            "machine that its source does not name; where a source says how slow its plain passes are, its host is taken as that slow. Speedups: published / simulated above 1 means that the "
-            "simulator promises too little. Times: above 1 means that it is too fast.\n\n"
+    text = ("Published values compared with the roofline's, for given tokens per round. Host time of a round by method is the same for all sources, that of "
+            "engine transformers (configs/engines/transformers.yaml). It was estimated on an A100, from the rows of Spec-Bench that are not scored, and on "
+            "a machine that its source does not name. If a source gives the time of its passes without speculation, its host is assumed to be as slow. "
+            "Speedups: published / simulated above 1 means that the simulator promises too little. Times: above 1 means that it is too fast.\n\n"
             "| quantity | rows of | rows | published / simulated: geometric mean | spread (factor) | least | most | within 10 % |\n|---|---|---|---|---|---|---|---|\n")
     order = {"speedup": 0, "plain_ms": 1, "verify_ms": 2, "cost_ratio": 3}
     for (quantity, name), ratios in sorted(groups.items(), key=lambda g: (order[g[0][0]], g[0][1] == "all", g[0][1])):
@@ -99,7 +99,7 @@ def main():
     text += ("\n| row | quantity | published | simulated | published / simulated | scored | inputs assumed; where it misses 10 %, the term |\n|---|---|---|---|---|---|---|\n"
              + "".join(lines))
     text += ("\nNot here: Leviathan's T5 (encoder and decoder, no shape for it), Chen's Chinchilla (its tokens per round come from its speedup), Medusa's and "
-             "EAGLE's Table 1 and EAGLE-2 (no GPU stated beside the figures). Sources are in published_speedups.csv.\n")
+             "EAGLE's Table 1 and EAGLE-2 (no GPU stated for the values). Sources are in published_speedups.csv.\n")
     (out / "published_speedups.md").write_text(text)
     return 0
 

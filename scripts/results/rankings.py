@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""Holds the order in which compare ranks methods against the order that others measured on one machine.
+"""Compares the order in which `specsim compare` ranks methods with the order that others measured on one machine.
 
 usage: scripts/results/rankings.py SPECSIM OUT    (from the repository's root: scripts/results/rankings.py build/specsim results/rankings)
 
-Reads configs/published/rankings.yaml and writes OUT/rankings.csv, OUT/rankings.md and OUT/manifest.yaml. Of engines, compare is given an acceptance
-preset and ranks all draft lengths at the batches that were measured; measured is the time per output token. Of Spec-Bench's
-leaderboard, tokens per round are the published ones and time is the roofline's. Pairs that stand the other way round are listed with their cause: what
-the pair's ratio of tokens per round and its ratio of round times differ by from the measured ones.
+Reads configs/published/rankings.yaml and writes OUT/rankings.csv, OUT/rankings.md and OUT/manifest.yaml. For engines, compare gets an acceptance
+preset and ranks all draft lengths at the measured batches; the measured quantity is the time per output token. For Spec-Bench's
+leaderboard, tokens per round are the published ones and time is the roofline's. Pairs in the opposite order are listed with their cause:
+the difference between the simulated and measured ratios of tokens per round and of round times.
 """
 import itertools
 import math
@@ -21,8 +21,8 @@ from calls import called, version_of
 from tables import rows_of, write_rows
 
 TABLE = Path("configs/published/rankings.yaml")
-CLOSE = 0.03  # measured speedups that differ by less are a tie: two runs of one setting differ by as much
-AROUND = {32: (20, 24, 28, 32)}  # batches that a server with so many requests passes through: some wait, read prompts or have ended
+CLOSE = 0.03  # measured speedups that differ by less are a tie: two runs of one setting differ by this much
+AROUND = {32: (20, 24, 28, 32)}  # batches that a server with this number of requests passes through, because some wait, read prompts or have ended
 
 
 def measured_batches(setting):
@@ -47,7 +47,7 @@ def compared(specsim, setting, draft):
 
 
 def engine_rows(specsim, setting):
-    """Without a run of plain decoding both sides are relative to the first method."""
+    """If no run without speculation exists, both sides are relative to the first method."""
     first = {}
     for draft in setting["drafts"]:
         simulated = compared(specsim, setting, draft)
@@ -85,7 +85,7 @@ def correlation(a, b):
 
 
 def cause(above, below):
-    """Why `above`, measured to be faster, is simulated to be slower: in factors of the two methods' ratio."""
+    """Why `above`, measured to be faster, is simulated to be slower: in factors of the ratio of the two methods."""
     tokens = math.log(above["simulated_tokens"] / below["simulated_tokens"] / (above["measured_tokens"] / below["measured_tokens"]))
     whole = math.log(above["simulated"] / below["simulated"] / (above["measured"] / below["measured"]))
     time = whole - tokens

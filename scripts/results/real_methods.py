@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Methods on real models: tokens per round of held-out text.
+"""Measures tokens per round of methods on real models and held-out text.
 
     scripts/results/real_methods.py SPECSIM OUT    writes OUT/methods.csv, OUT/methods.md, and a folder for each method
 """
@@ -13,7 +13,7 @@ from tables import write_lines
 
 MODELS = "tests/data/models"
 DRAFT = ["--draft", f"{MODELS}/novels-0.7m-distilled"]
-METHODS = [  # name, drafter, its draft model, rows that go through the target each round, at most
+METHODS = [  # name, drafter, its draft model, most rows per target pass
     ("chain of 4", ["--drafter", "model", "--draft-lengths", "4", "--batches", "1"], DRAFT, 5),
     ("chain of 4, block", ["--drafter", "model", "--verifier", "block", "--draft-lengths", "4", "--batches", "1"], DRAFT, 5),
     ("chain of 4 argmaxes", ["--drafter", "argmax", "--draft-lengths", "4", "--batches", "1"], DRAFT, 5),
@@ -58,7 +58,7 @@ def main():
         for temperature in (0, 1):
             row[f"tokens_per_round_t{temperature}"], row[f"se_t{temperature}"] = tokens_per_round(folder / f"rounds_t{temperature}.jsonl")
         rows.append(row)
-        for file in folder.iterdir():  # times of one repetition say nothing
+        for file in folder.iterdir():  # the time of a single repetition is not reliable
             if file.name not in ("manifest.yaml", "rounds_t0.jsonl", "rounds_t1.jsonl"):
                 file.unlink()
     write_lines(out / "methods.csv", rows[0], ([value if isinstance(value, (str, int)) else f"{value:.5g}" for value in row.values()] for row in rows))

@@ -3,9 +3,9 @@
 
 usage: scripts/results/roofline.py SPECSIM OUT     (from the repository's root: scripts/results/roofline.py build/specsim results/roofline)
 
-Prices every row of tests/data/pass_times.csv with `specsim pass` and writes to OUT
+Estimates every row of tests/data/pass_times.csv with `specsim pass` and writes to OUT
   roofline.csv    measured and predicted times, and their ratios to one token, with errors in percent
-  roofline.md     errors for each GPU, to 128 and to 512 tokens, rows that the fit saw and others apart; the rows that miss, and why
+  roofline.md     errors for each GPU, to 128 and to 512 tokens, for fitted rows and others separately; the rows beyond the goals, and why
   roofline.png    measured and predicted over tokens (scripts/plots/plot_roofline.py)
   manifest.yaml
 """
@@ -17,7 +17,7 @@ from calls import printed_rows, version_of
 
 DATA = Path("tests/data/pass_times.csv")
 REACHES = ((128, 3.0, 10.0), (512, 5.0, 17.0))  # tokens up to, goals for the mean and the worst error in percent
-# The rows that the goals are for: single GPUs and the tensor-parallel sets that large models need.
+# The rows of the goals: single GPUs and the tensor-parallel sets that large models need.
 SUMMARY = {("a100-80gb-sxm", "llama-2-7b", "1"), ("a100-80gb-sxm", "llama-2-70b", "4"), ("a100-80gb-sxm", "llama-2-70b", "8"),
            ("a100-80gb-sxm", "llama-3-8b", "1"), ("a100-80gb-sxm", "llama-3-70b", "4"), ("a100-80gb-sxm", "llama-3-70b", "8"),
            ("h100-sxm", "llama-2-7b", "1")}
@@ -36,7 +36,7 @@ def passes(specsim, gpu, models, shards, tokens, extra):
 def predict(specsim, rows):
     groups = {}
     for row in rows:
-        whole = row["work"] == "pass"  # its LM head stops at 256 rows
+        whole = row["work"] == "pass"  # measurements of its LM head stop at 256 rows
         extra = ("--logits", "256") if whole else ("--products-only",)
         groups.setdefault((row["gpu"], extra, row["model"]), []).append(row)
     for (gpu, extra, model), own in groups.items():
@@ -56,7 +56,7 @@ def layers_of(model):
 
 
 def why(row):
-    """What the profiles themselves say of a row that misses."""
+    """The profiles' own explanation of a row that misses."""
     causes = []
     if row["least_ms_beyond"] and row["measured"] > 1.08 * float(row["least_ms_beyond"]):
         causes.append(f"its library: {100 * (row['measured'] / float(row['least_ms_beyond']) - 1):.0f} % longer than at some larger number of tokens")
@@ -130,8 +130,8 @@ HEAD = ("| rows | number | ms, to 128 tokens | ratio to one token, to 128 | ms, 
 
 
 def write_md(rows, path):
-    text = ("Matrix products of a pass as the shipped roofline prices them, against published kernel times (tests/data/pass_times.csv; MIT-licensed "
-            "profiles of Vidur and LLMServingSim). Mean / worst error in percent. One parameter set a GPU, fitted to llama-2-7b and llama-2-70b (4090: "
+    text = ("Matrix products of a pass as the built-in roofline estimates them, compared with published kernel times (tests/data/pass_times.csv; "
+            "MIT-licensed profiles of Vidur and LLMServingSim). Mean / worst error in percent. One parameter set per GPU, fitted to llama-2-7b and llama-2-70b (4090: "
             "every third number of tokens). Goals: mean 3 and worst 10 to 128 tokens, 5 and 17 to 512; * marks a miss.\n\n"
             "## The summary rows\n\n" + HEAD)
     misses = []
@@ -150,16 +150,16 @@ def write_md(rows, path):
              f"{'; not on ' + ', '.join(misses) if misses else ''}.\n")
     for gpu in misses:
         own = [row for row in rows if row["gpu"] == gpu and row["summary"]]
-        text += f"\nWhat {gpu} falls short by:\n\n"
+        text += f"\nMissed goals of {gpu}:\n\n"
         for reach, mean_goal, worst_goal in REACHES:
             for key, name in (("error", "ms"), ("ratio_error", "ratio")):
                 mean, worst, count = score(own, reach, key)
                 if mean > mean_goal or worst > worst_goal:
-                    text += (f"- {name} to {reach} tokens: mean {mean:.2f} % against {mean_goal:g}, worst {worst:.1f} % against {worst_goal:g}, over "
+                    text += (f"- {name} to {reach} tokens: mean {mean:.2f} % (goal {mean_goal:g}), worst {worst:.1f} % (goal {worst_goal:g}), over "
                              f"{count} rows\n")
     text += ("\nThe H100's summary set is one model whose library steps back: qkv (4096 x 12288) takes 65 us at 72 to 96 tokens and 41 us at 112 to 128, "
-             "for to 96 rows its tiles have 64 rows, which its calibration says (most_small_rows); gate and up (4096 x 22016) takes 128 to 130 us at 200 to "
-             "256 and 108 to 110 us at 264 to 384, which no formula that grows with the tokens follows.\n\n## All rows\n\n" + HEAD)
+             "since up to 96 rows its tiles have 64 rows (most_small_rows of its calibration). Gate and up (4096 x 22016) takes 128 to 130 us at 200 to "
+             "256 and 108 to 110 us at 264 to 384. No formula that grows with the tokens follows this.\n\n## All rows\n\n" + HEAD)
     for gpu in MAIN:
         kinds = (("seen by the fit", lambda r: r["in_fit"] == "1"),
                  ("shapes of a model seen by the fit", lambda r: r["in_fit"] == "0" and r["model"] == "llama-3-70b"),
@@ -173,7 +173,7 @@ def write_md(rows, path):
                 for tp in ("1", "2", "4", "8"):
                     part = [row for row in own if row["tp"] == tp]
                     text += table_line(f"{gpu}, {name}, tp {tp}", part, True)[0]
-    text += "\nOf lesser standing (another library's unfused projections at the price of fused ones; weak fits):\n\n" + HEAD
+    text += "\nLess reliable rows (another library's unfused projections, estimated as fused ones; weak fits):\n\n" + HEAD
     for gpu, work in (("h100-sxm", "products_unfused"), ("a40", "products"), ("rtx-3090", "products_unfused")):
         for name, keep in (("seen", "1"), ("unseen", "0")):
             own = [row for row in rows if row["gpu"] == gpu and row["work"] == work and row["in_fit"] == keep]
@@ -204,7 +204,7 @@ def main():
     misses = write_md(rows, out / "roofline.md")
     (out / "manifest.yaml").write_text(f'script: scripts/results/roofline.py\ncommand: "scripts/results/roofline.py {specsim} {out}"\nprogram: "{version_of(specsim)}"\n'
                                        f"data: {DATA}\nplots: scripts/plots/plot_roofline.py\n"
-                                       "beside it: scripts/results/published_speedups.py, which writes published_speedups.csv and .md from configs/published/speedups.csv; "
+                                       "other files: scripts/results/published_speedups.py, which writes published_speedups.csv and .md from configs/published/speedups.csv; "
                                        "scripts/results/llama_cpp_prices.py, which writes llama_cpp.csv and .md from configs/published/llama_cpp.csv\n")
     print(f"{len(rows)} rows; goals missed on {', '.join(misses) or 'no GPU'}; see {out / 'roofline.md'}")
     return 0

@@ -1,18 +1,18 @@
 #!/usr/bin/python3
-"""Speculation of 2025 and 2026 in real servers, as public threads state it, compared with the simulator on the same inputs. Nothing is fitted.
+"""Compares speculation in real servers of 2025 and 2026, from public threads, with the simulator on the same inputs. Nothing is fitted.
 
 usage: scripts/results/served_speedups.py SPECSIM OUT    (from the repository's root: scripts/results/served_speedups.py build/specsim results/served)
 
-Reads configs/published/served_speedups.csv (figures, sources, what was assumed, which rows are scored and why not) and writes to OUT
-served_speedups.csv, served_speedups.md and manifest.yaml. Tokens per round are the measured ones: what is simulated is time. One
-rule for all rows: steps are priced by `specsim pass` over all clients at prompt plus half of the output,
+Reads configs/published/served_speedups.csv (values, sources, assumptions, which rows are scored and why not) and writes to OUT
+served_speedups.csv, served_speedups.md and manifest.yaml. Tokens per round are the measured ones; only time is simulated. One rule
+holds for all rows: steps are estimated by `specsim pass` over all clients at prompt plus half of the output,
 
-  plain step   pass over 1 token a sequence
+  plain step   pass over 1 token per sequence (without speculation)
   round        draft_passes passes of the draft, pass over verify_tokens, the engine's round_us
   metric       tpot_ms, user_tok_s, clients_tok_s (clients / TPOT): step / tokens per round, and a prompt's pass for each output of
                another client; output_tok_s: a request's steps and all clients' prompts; decode_tok_s: steps alone; ratio: speedups alone
 
-and the same terms are taken off what was measured, so that plain steps and rounds are scored beside the speedups.
+The same terms are subtracted from the measurements, so that plain steps and rounds are scored as well as speedups.
 Measured over simulated: of a speedup above 1 the simulator promises too little, of a time above 1 it is too fast.
 """
 import sys
@@ -24,7 +24,7 @@ from priced_passes import engine_figure, total_ms
 from tables import geometric_mean, rows_of, spread_factor, write_rows
 
 ROWS = Path("configs/published/served_speedups.csv")
-SERVER = ["source", "engine", "version", "hardware", "gpus", "target", "target_dtype", "clients", "prompt", "workload", "plain"]  # what rows share that differ in the draft alone
+SERVER = ["source", "engine", "version", "hardware", "gpus", "target", "target_dtype", "clients", "prompt", "workload", "plain"]  # columns shared by rows with different drafts
 QUANTITIES = ["speedup", "plain", "round"]
 GROUPS = [("engine", "engine"), ("GPU", "hardware"), ("target", "target_type"), ("draft", "draft_kind"), ("clock", "clock")]
 
@@ -40,7 +40,7 @@ def pass_ms(specsim, row, role, tokens, batch, context, logits):
 
 
 def per_token(row, step, tokens, prompt_ms):
-    """Milliseconds of a client's token in the row's metric, where a round takes step and emits so many tokens; per_step is its inverse."""
+    """Milliseconds per token of a client in the row's metric, for a given step time and tokens per round; per_step is its inverse."""
     return step / tokens + beside(row, prompt_ms)
 
 
@@ -51,7 +51,7 @@ def beside(row, prompt_ms):
 
 
 def measured_ms(row, key):
-    """Milliseconds of a client's token as measured."""
+    """Measured milliseconds per token of a client."""
     if not row[key] or row["metric"] == "ratio":
         return None
     value = float(row[key])
@@ -91,7 +91,7 @@ def summary(ratios):
 
 
 def repeated(rows):
-    """Plain times that several rows of a source share count once."""
+    """Times without speculation that several rows of a source share count once."""
     once = {}
     for row in rows:
         once.setdefault((row["source"], row["target"], row["target_dtype"], row["hardware"], row["gpus"], row["clients"], row["plain"], row["prompt"]), row)
@@ -116,7 +116,7 @@ def table_of_groups(rows):
 
 
 def settings(rows):
-    """Sets of a source's rows that differ in the draft alone; simulated and measured tokens a second of each, plain as 1."""
+    """A source's rows that differ only in the draft; simulated and measured tokens per second of each, relative to 1 without speculation."""
     sets = defaultdict(list)
     for row in rows:
         if row["round_ratio"]:
@@ -140,8 +140,8 @@ def table_of_choices(rows):
                 wrong += (seen[row["row"]] > seen["plain"]) != (made[row["row"]] > made["plain"])
                 signs += 1
         lines.append(f"| {group[0]['source']}, {group[0]['hardware']}, {group[0]['clients']} clients{', ' + group[0]['workload'] if group[0]['workload'] else ''} | {len(seen)} | {fastest} | {chosen} | {loss:.1f} |\n")
-    head = (f"Of {len(losses)} servers with several settings (not drafting is one where it was timed) the simulator's fastest is the measured one of {best}; what "
-            f"it\nchooses loses {sorted(losses)[len(losses) // 2]:.1f} % in the middle and {max(losses):.1f} % at most. Whether drafting pays it says rightly of "
+    head = (f"{len(losses)} servers have several settings, including no drafting if it was timed. The simulator's fastest setting is the measured one for {best}. Its "
+            f"choice\nloses {sorted(losses)[len(losses) // 2]:.1f} % (median) and {max(losses):.1f} % at most. It predicts correctly whether drafting pays for "
             f"{signs - wrong} of {signs} settings.\n\n| server | settings | fastest measured | fastest simulated | loses, percent |\n|---|---|---|---|---|\n")
     return head + "".join(lines)
 
@@ -174,7 +174,7 @@ def main():
     text = (f"{len(scored)} scored rows of {len({row['source'] for row in scored})} texts and tables, {len(rows) - len(scored)} more that are not scored; tokens per round as measured "
             "there. Measured over simulated: of a speedup above 1 the simulator promises too little, of a time above 1 it is too fast.\n")
     text += table_of_groups(scored) + "\n" + table_of_choices(scored)
-    text += "\nEvery row; times in ms.\n\n| row | tokens a round | speedup measured, simulated | plain step | round | ratios | scored | inputs |\n|---|---|---|---|---|---|---|---|\n"
+    text += "\nEvery row; times in ms.\n\n| row | tokens per round | speedup measured, simulated | plain step | round | ratios | scored | inputs |\n|---|---|---|---|---|---|---|---|\n"
     for row in rows:
         cells = [", ".join(row[f"{kind}_{quantity}"] or "-" for kind in ("measured", "simulated")) for quantity in QUANTITIES]
         text += (f"| {row['row']} | {row['tokens_per_round'] or '-'} | {' | '.join(cells)} | {', '.join(row[f'{q}_ratio'][:4] or '-' for q in QUANTITIES)} | "

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Holds `specsim serve` to measured servers and writes results/serving: table.csv, runs.csv and index.md.
+"""Compares `specsim serve` with measured servers and writes results/serving: table.csv, runs.csv and index.md.
 
   scripts/results/serving.py --numbers SERVING_NUMBERS.yaml --runs vllm_runs [--out results/serving]
 
---numbers: published figures of servers under load, a row for each cell (target, draft, draft length, concurrency); --runs: real
-vLLM runs request by request. SPECSIM names the program. Each cell is simulated twice: with the roofline of the GPU and the models as
-they are, and with a few of its figures fitted to the rows without speculation of the same server. Nothing is fitted to a row by itself.
+--numbers: published measurements of servers under load, a row for each cell (target, draft, draft length, concurrency). --runs: real vLLM
+runs request by request. SPECSIM names the program. Each cell is simulated twice: with the roofline of the GPU and the models unchanged,
+and with a few of its values fitted to the rows without speculation of the same server. Nothing is fitted to a single row.
 """
 import argparse
 import json
@@ -31,11 +31,11 @@ from tables import rows_of as read_rows, write_rows  # noqa: E402
 ROOT = Path(__file__).resolve().parents[2]
 SPECSIM = os.environ.get("SPECSIM", "build/specsim")
 METHODS = {"draft-model": "draft_model", "draft_model": "draft_model", "eagle3": "eagle"}
-SEEDS = 3          # runs of a cell that are averaged, for the measured server ran once and so would we
-FRONTEND_MS = 12   # HTTP and tokens of the prompt, where nothing is fitted
-# Servers of the record. `fit`: the figures that are fitted to its rows without speculation. Where the record does not name the GPU, its
-# memory (pool and weights) and its rows without speculation at one request do: 70.6 GB of weights on each GPU of 2.0 TB/s. There GPUs
-# talk through the host's memory: half of PCIe's bandwidth less a fifth, and the latency of a launched collective.
+SEEDS = 3          # runs of a cell that are averaged; one simulated run would be as random as the one measured run
+FRONTEND_MS = 12   # HTTP and tokenisation of the prompt, if nothing is fitted
+# Servers of the record. `fit`: the parameters that are fitted to its rows without speculation. If the record does not name the GPU, its memory (pool
+# and weights) and its rows without speculation at one request determine it: 70.6 GB of weights on each GPU of 2.0 TB/s. These GPUs communicate
+# through the host's memory: half of PCIe's bandwidth less a fifth, and the latency of a launched collective.
 SERVERS = {
     "Qwen/Qwen3-32B": {
         "hardware": {"preset": "h100-sxm-94gb"}, "target": {"preset": "qwen3-32b"},
@@ -46,12 +46,12 @@ SERVERS = {
         "target": {"preset": "llama-3.1-70b", "tensor_parallel": 2},
         "drafts": {"Llama-3.2-1B (TP2)": {"preset": "llama-3.2-1b", "tensor_parallel": 2}},
         "fit": ["bandwidth_gb_per_s", "link_gb_per_s", "graph_link_latency_us", "frontend_ms"]}}
-SPREAD_MOST = 64   # requests at once of the cells that tell how far requests differ: no cache is full there
-PRIOR = 0.02       # weight that holds a number that the rows do not tell at its start, relative
+SPREAD_MOST = 64   # requests at once of the cells that determine how far requests differ: no cache is full there
+PRIOR = 0.02       # relative weight that keeps an undetermined parameter at its start value
 
 
 class Program:
-    """Runs configs; those already run are remembered."""
+    """Runs configs; the results of earlier runs are kept."""
 
     def __init__(self, folder, threads=2):
         self.folder, self.known, self.pool = Path(folder), {}, ThreadPoolExecutor(threads)
@@ -89,12 +89,12 @@ class Program:
         return [{name: statistics.mean(run[name] for run in group) for name in group[0] if name != "requests"} for group in groups]
 
 
-# ---- what is asked of the servers --------------------------------------------------------------------------------------------
+# ---- configs of the servers --------------------------------------------------------------------------------------------
 
 def edits(mean_prompt, mean_output, cap, count, template, seed=17):
-    """Prompts and outputs of code to edit: a template and an instruction of `template` tokens, code of lognormal length, and an output
-    that is as long as the code up to a factor, cut at `cap`. The spread of 60 tokens is that of the means of the first 50, 80, 160, ...,
-    2,560 prompts of the record, which are of one shuffled list."""
+    """Prompts and outputs of code to edit: a template and an instruction of `template` tokens, code of lognormal length, and an output that is as
+    long as the code up to a factor, cut at `cap`. The spread of 60 tokens is that of the means of the first 50, 80, 160, ..., 2,560 prompts of the
+    record, which come from one shuffled list."""
     generator, mean = random.Random(seed), mean_prompt - template
     sigma = math.sqrt(math.log(1 + (60 / mean) ** 2))
     noise = math.sqrt(math.log(1 + 0.3 ** 2))
@@ -113,11 +113,11 @@ def edits(mean_prompt, mean_output, cap, count, template, seed=17):
 QUESTIONS = [127, 250, 292, 219, 126, 183, 166, 163, 226, 365, 140, 223, 450, 511, 450, 317, 410, 186, 169, 209, 178, 163, 94, 89, 862, 334, 85,
              77, 240, 672, 103, 241, 296, 95, 294, 38, 68, 112, 257, 57, 133, 69, 109, 541, 93, 132, 110, 176, 155, 102, 684, 1028, 1556, 742,
              758, 1237, 1044, 1642, 385, 519, 121, 237, 216, 92, 317, 221, 319, 210, 186, 110, 179, 72, 135, 219, 131, 105, 77, 83, 68, 113]
-TEMPLATE = 9       # tokens that Qwen3's chat template lays around a question
+TEMPLATE = 9       # tokens of Qwen3's chat template around a question
 
 
 def questions(mean_prompt, count, seed=17):
-    """Prompts of MT-bench's questions, each once, in an order of their own: tokens as their characters, in the mean `mean_prompt`."""
+    """Prompts of MT-bench's questions, each once, in their own order: tokens proportional to characters, with mean `mean_prompt`."""
     each = (mean_prompt - TEMPLATE) / statistics.mean(QUESTIONS)
     tokens = [max(1, round(TEMPLATE + each * size)) for size in QUESTIONS]
     random.Random(seed).shuffle(tokens)
@@ -130,7 +130,7 @@ def lengths_of(cell, natural_ends):
         return {"prompt": {"list": questions(work["mean_prompt"], count)}, "output": {"fixed": round(work["mean_output"])}}
     if work["dataset"] != "InstructCoder":
         return {"prompt": {"lognormal": {"mean": work["mean_prompt"], "cv": 0.5}}, "output": {"fixed": round(work["mean_output"])}}
-    # vLLM's benchmark asks this data set for 200 tokens; templates and instructions of the two families of models.
+    # vLLM's benchmark asks for 200 tokens with this data set; templates and instructions of the two families of models.
     prompts, outputs = edits(work["mean_prompt"], work["mean_output"], 200, count, 70 if natural_ends else 42)
     if natural_ends:
         return {"prompt": {"list": prompts}, "output": {"list": outputs}, "max_tokens": 200}
@@ -138,7 +138,7 @@ def lengths_of(cell, natural_ends):
 
 
 def classes(rates, spread, count=5):
-    """Kinds of requests whose conditional rates differ on the logit, with that standard deviation; over rounds their mean is `rates`."""
+    """Kinds of requests whose conditional rates differ on the logit scale, with that standard deviation; their mean over rounds is `rates`."""
     if spread == 0:
         return {"position_rates": rates}
     places = [statistics.NormalDist().inv_cdf((i + 0.5) / count) for i in range(count)]
@@ -149,7 +149,7 @@ def classes(rates, spread, count=5):
     offsets = logits.copy()
     for _ in range(300):
         own = np.cumprod(1 / (1 + np.exp(-(offsets[None, :] + shifts))), axis=1)
-        weights = 1 / (1 + own.sum(axis=1))                 # rounds of a request of so many tokens
+        weights = 1 / (1 + own.sum(axis=1))                 # rounds of a request with this number of tokens
         mean = (weights[:, None] * own).sum(axis=0) / weights.sum()
         now = np.clip(mean / np.concatenate([[1.0], mean[:-1]]), 1e-6, 1 - 1e-6)
         offsets += logits - np.log(now / (1 - now))
@@ -157,7 +157,7 @@ def classes(rates, spread, count=5):
 
 
 def config_of(cell, server, figures, natural_ends, spread):
-    """`figures`: in place of the server's own."""
+    """`figures`: values that replace the server's own."""
     asked, load = cell["server"], cell["load"]
     hardware = dict(server["hardware"])
     for name, value in figures.items():
@@ -166,7 +166,7 @@ def config_of(cell, server, figures, natural_ends, spread):
             hardware["calibration"] = {**preset["calibration"], name: min(1.0, value)}
         elif name not in ("frontend_ms", "draft_us"):
             hardware[name] = value
-    # The GPUs' calibration: products of these servers are a fifth slower at 256 rows than kernels that were measured alone.
+    # The GPUs' calibration is used, because products of these servers are a fifth slower at 256 rows than kernels that were measured alone.
     cost = {"model": "roofline", "hardware": hardware, "kernels": "none", "target": server["target"],
             "draft": server["drafts"].get(cell.get("draft"), "none")}
     serve = {"scheduler": {"kind": "vllm_v1", "max_num_batched_tokens": asked["max_num_batched_tokens"], "max_num_seqs": asked["max_num_seqs"],
@@ -183,7 +183,7 @@ def config_of(cell, server, figures, natural_ends, spread):
     return {"experiment": cell["id"].replace(".", "_"), "seed": 1, "serve": serve, "cost": cost}
 
 
-# ---- what is fitted ----------------------------------------------------------------------------------------------------------
+# ---- fits ----------------------------------------------------------------------------------------------------------
 
 WEIGHTS = {"tpot": 1.0, "itl50": 1.0, "throughput": 0.5, "ttft": 0.5}
 
@@ -194,7 +194,7 @@ def measured(cell):
 
 
 def levenberg(residuals, start, prior=PRIOR, rounds=6):
-    """Levenberg and Marquardt; residuals of whole simulations jump, so derivatives are taken over three percent."""
+    """Levenberg and Marquardt's method. Residuals of whole simulations jump, so derivatives are taken over three percent."""
     def whole(point):
         return np.concatenate([residuals(point), prior * (point - start)])
 
@@ -217,14 +217,14 @@ def levenberg(residuals, start, prior=PRIOR, rounds=6):
 
 
 def preset_figures(server):
-    """Where the fit starts: what the GPU's file says."""
+    """Start of the fit: the values of the GPU's file."""
     preset = yaml.safe_load((ROOT / "configs" / "hardware" / f"{server['hardware']['preset']}.yaml").read_text())
     own = {**preset, "attention_efficiency": 0.8, **preset["calibration"], "frontend_ms": FRONTEND_MS, **server["hardware"]}
     return {name: float(own[name]) for name in server["fit"]}
 
 
 def fit_plain(program, cells, server, natural_ends):
-    """The server's figures, over its rows without speculation; on logarithms."""
+    """Fits the server's parameters to its rows without speculation, as logarithms."""
     start = preset_figures(server)
 
     def residuals(point):
@@ -238,8 +238,9 @@ def fit_plain(program, cells, server, natural_ends):
 
 
 def spread_of(program, cells, server, natural_ends):
-    """How far requests differ in acceptance: the spread with which the 99th percentile of TPOT over its mean is what it is in the cells
-    where no cache is full, each weighed by its requests: of 50 requests the 99th percentile is the slowest, which tells little."""
+    """How far requests differ in acceptance: the spread for which the simulated 99th percentile of TPOT over its mean equals the measured one in the
+    cells where no cache is full. Cells are weighed by their requests, because with 50 requests the 99th percentile is the slowest one and very
+    random."""
     weights = [cell["load"]["requests"] for cell in cells]
     wanted = np.average([cell["metrics_ms"]["tpot_p99"] / cell["metrics_ms"]["tpot_mean"] for cell in cells], weights=weights)
     grid = [0.0, 0.15, 0.3, 0.45, 0.7, 1.0]
@@ -289,13 +290,13 @@ def rows_of(cells, runs, way, fitted_to):
 
 
 def compare_cells(program, numbers, say):
-    """A row for each cell and price; what was fitted; and the errors where a draft's time is fitted to another draft length's cell."""
+    """A row for each cell and latency model; the fitted values; and the errors if a draft's time is fitted to another draft length's cell."""
     table, fitted, others = [], [], []
     cells = cells_of(numbers)
     for target in dict.fromkeys(cell["target"] for cell in cells):
         server, group = SERVERS[target], [cell for cell in cells if cell["target"] == target]
         plain = [cell for cell in group if cell["K"] == 0]
-        # Outputs of one length in all cells were cut there; others ended by themselves.
+        # Outputs that have the same length in all cells were cut at that length; others ended by themselves.
         means = [cell["workload"]["mean_output"] for cell in group if cell["workload"]["dataset"] == "InstructCoder"]
         natural_ends = max(means) - min(means) > 0.5
         alone = [cell for cell in sorted(group, key=lambda one: one["K"]) if cell["K"] and cell["load"]["closed_loop_max_concurrency"] == 1]
@@ -325,7 +326,7 @@ def compare_cells(program, numbers, say):
             fitted_to.append(one["id"])
             fitted.append({"model": draft, "figures": {"draft_us": times[draft]}, "to": f"`{one['id']}`; to those of the shortest and longest "
                            f"draft length: {' and '.join(format(by_length[cell['K']], 'g') for cell in ends)}"})
-            # A series is a draft length: its cells with the time of another's.
+            # A series is a draft length: its cells are predicted with the draft time of another length.
             for cell in ends:
                 rest = [other for other in group if other.get("draft") == draft and other["K"] != cell["K"]]
                 rows = rows_of(rest, program.run_all(configs(rest, figures, {draft: by_length[cell["K"]]})), "left out", [])
@@ -339,7 +340,7 @@ def compare_cells(program, numbers, say):
 
 
 def crossings(table):
-    """The first concurrency of the grid at which speculation has less throughput than none: measured, simulated, steps between."""
+    """The first concurrency of the grid at which speculation has less throughput than no speculation: measured, simulated, steps between."""
     out = []
     plain = {(row["target"], row["dataset"], row["concurrency"]): row for row in table if row["draft_length"] == 0}
     series = {}
@@ -364,13 +365,13 @@ def crossings(table):
 
 # ---- the runs ----------------------------------------------------------------------------------------------------------------
 
-# The record drives vLLM's engine in its own process, without HTTP, and its times are the engine's: no time of clients.
+# The record runs vLLM's engine in its own process, without HTTP, and its times are the engine's: no time of clients is added.
 NO_CLIENTS = {"preset": "vllm", "client_us_per_sequence": 0}
 RUNS = {
     "RTX4090_Llama-3.1-8B": {"trace": "sharegpt-llama-3.1-8b-300-sps10.blocks.csv", "blocks": 2588, "max_num_seqs": 256, "replicas": 1,
                              "roofline": {"hardware": "rtx-4090", "target": "llama-3.1-8b", "draft": "none", "engine": NO_CLIENTS}},
-    # data_parallel_size 2 and enable_expert_parallel. The cache of its two GPUs of 96 GB is never full; so many blocks are more than the
-    # run needs. The record does not measure the link; 16 GB/s and 20 us are what its authors' simulator takes for this machine.
+    # data_parallel_size 2 and enable_expert_parallel. The cache of its two GPUs of 96 GB is never full; this number of blocks is more than the run
+    # needs. The record does not measure the link; 16 GB/s and 20 us are the values of its authors' simulator for this machine.
     "RTXPRO6000_Qwen3-30B-A3B-Instruct-2507": {"trace": "sharegpt-qwen3-32b-300-sps10.blocks.csv", "blocks": 30000, "max_num_seqs": 128,
                                                "replicas": 2, "roofline": {
                                                    "hardware": {"preset": "rtx-pro-6000", "link_gb_per_s": 16, "link_latency_us": 20},
@@ -379,7 +380,7 @@ RUNS = {
 }
 RUN_FIGURES = ["ttft", "tpot", "e2el", "duration"]
 LINE = ["target_fixed_ms", "target_ms_per_token", "target_ms_per_kv_token"]
-GROUP = 30  # requests, one after another, whose mean TPOT is one figure of a fit
+GROUP = 30  # consecutive requests whose mean TPOT is one value of a fit
 
 
 def group_means(requests):
@@ -391,7 +392,7 @@ def group_means(requests):
 def measured_run(path):
     with open(path) as file:
         rows = [json.loads(line) for line in file]
-    # queued_ts is when the engine, between two steps, takes the request from its inbox; what came before is told by arrival_time.
+    # queued_ts is when the engine, between two steps, takes the request from its inbox; arrival_time covers the wait before.
     lag = [(row["queued_ts"] - rows[0]["queued_ts"]) - (row["arrival_time"] - rows[0]["arrival_time"]) for row in rows]
     first = [row["first_token_ts"] - row["queued_ts"] for row in rows]
     return {"ttft": 1e3 * statistics.mean(first), "inbox": 1e3 * (statistics.mean(lag) - min(lag)),

@@ -3,11 +3,11 @@
 
 usage: scripts/results/step_prices.py SPECSIM TABLES OUT    (from the repository's root: scripts/results/step_prices.py build/specsim TABLES results/fidelity/steps)
 
-TABLES is the folder of public measurements, as scripts/results/fidelity.py takes it, or OUT itself: the rows that are kept there price anew without
-it, which a test does. Prices the three tables of SOURCES with `specsim kernels` and writes to OUT
-  TABLE.csv       the rows that are priced, with milliseconds as measured and as priced
-  errors.csv      by the groups of the pages: rows, median of priced over measured, error in the middle, 90th percentile and worst, percent
-  dense.md, linear.md, served.md   the tables of results/notes/prices.md, which includes them
+TABLES is the folder of public measurements, as for scripts/results/fidelity.py, or OUT itself: a test estimates the rows there again without
+the folder. Estimates the three tables of SOURCES with `specsim kernels` and writes to OUT
+  TABLE.csv       the estimated rows, with measured and estimated milliseconds
+  errors.csv      by the groups of the pages: rows, median of estimated over measured, median error, 90th percentile and worst, percent
+  dense.md, linear.md, served.md   the tables of `results/notes/prices.md`, which includes them
   manifest.yaml
 """
 import csv
@@ -19,7 +19,7 @@ from calls import called, version_of
 from fidelity import table_in
 from tables import quantile, rows_of, write_lines, write_rows
 
-# Table: its columns that are kept.
+# Table: the columns that are kept.
 SOURCES = {
     "steps_vllm_b300_fpm": ["gpu", "engine", "model", "tp", "ep", "batch", "mean_context", "median_ms"],
     "steps_vllm_b300_layerwise": ["gpu", "engine", "model", "tp", "phase", "batch", "new_tokens", "context", "ms"],
@@ -31,7 +31,7 @@ SEQUENCES = "on 16 to 32,768"
 
 
 def priced(specsim, tables, name, scratch):
-    """The rows of a table that have a price, with priced_ms and ratio."""
+    """The rows of a table that have an estimate, with priced_ms and ratio."""
     with table_in(tables, name) as file:
         rows = list(csv.DictReader(file))
     columns = [key for key in rows[0] if key not in ("priced_ms", "ratio")]
@@ -42,13 +42,13 @@ def priced(specsim, tables, name, scratch):
 
 
 def errors(rows):
-    """Rows, median of priced over measured, error in the middle, 90th percentile and worst, percent."""
+    """Rows, median of estimated over measured, median error, 90th percentile and worst, percent."""
     ratios = [float(row["ratio"]) for row in rows]
     off = [100 * abs(ratio - 1) for ratio in ratios]
     return len(rows), quantile(ratios, 0.5), quantile(off, 0.5), quantile(off, 0.9), max(off)
 
 
-def told(group):
+def error_cells(group):
     """A group's columns of a table in Markdown."""
     count, ratio, middle, high, worst = group
     return f"{count} | {ratio:.2f} | {middle:.1f} / {high:.1f} / {worst:.1f}"
@@ -105,7 +105,7 @@ def served_groups(rows):
 
 
 def prose_groups(rows):
-    """Groups of served rows that results/notes/prices.md speaks of beside its table."""
+    """Groups of served rows that the notes on latency discuss besides their table."""
     cut = [row for row in rows if "DeepSeek" in row["model_path"] and row["system"] == "b200_sxm" and row["backend"] == "trtllm"]
     found = {(f"DeepSeek {post}", precision):
              [row for row in cut if row["backend_version"].endswith(post) and row["precision"] == precision]
@@ -118,7 +118,7 @@ def prose_groups(rows):
 
 def markdown(columns, groups):
     lines = ["| " + " | ".join([*columns, "rows", "ratio", "error"]) + " |", "|---" * (len(columns) + 3) + "|"]
-    return "\n".join(lines + [f"| {' | '.join(key)} | {told(errors(rows))} |" for key, rows in groups.items()]) + "\n"
+    return "\n".join(lines + [f"| {' | '.join(key)} | {error_cells(errors(rows))} |" for key, rows in groups.items()]) + "\n"
 
 
 def main():
@@ -144,7 +144,7 @@ def main():
     (out / "manifest.yaml").write_text(
         'script: scripts/results/step_prices.py\ncommand: "scripts/results/step_prices.py build/specsim TABLES results/fidelity/steps"\n'
         f'program: "{version_of(specsim)}"\ntables: "ai-dynamo/aiconfigurator, Apache-2.0: steps of vLLM 0.20.1 on a B300, branch dev-layerwise-collector (60a0ffc30); '
-        'served times, systems/silicon_sample.csv (095f58a51c4c): InferenceMAX and NVIDIA; rows that are not priced are left out"\n')
+        'served times, systems/silicon_sample.csv (095f58a51c4c): InferenceMAX and NVIDIA; rows without an estimate are left out"\n')
     return 0
 
 

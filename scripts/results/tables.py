@@ -4,13 +4,13 @@ import math
 
 
 def rows_of(path):
-    """A row is a dict of texts by column."""
+    """Rows of a CSV; each is a dict of texts by column."""
     with open(path, newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
 
 def write_rows(path, rows, columns=None):
-    """`rows` are dicts; without `columns`, those of the first."""
+    """Writes `rows`, which are dicts; without `columns`, those of the first row."""
     with open(path, "w", newline="", encoding="utf-8") as file:
         write = csv.DictWriter(file, columns or list(rows[0]), extrasaction="ignore", lineterminator="\n")
         write.writeheader()
@@ -18,7 +18,7 @@ def write_rows(path, rows, columns=None):
 
 
 def write_lines(path, columns, lines):
-    """`lines` are lists of cells."""
+    """Writes `lines`, which are lists of cells."""
     with open(path, "w", newline="", encoding="utf-8") as file:
         write = csv.writer(file, lineterminator="\n")
         write.writerow(columns)
@@ -37,7 +37,7 @@ def geometric_mean(ratios):
 
 
 def spread_factor(ratios):
-    """exp of the standard deviation of their logarithms; 1 of a single one."""
+    """The spread factor of ratios: exp of the standard deviation of their logarithms; 1 for a single ratio."""
     logs = [math.log(ratio) for ratio in ratios]
     mean = sum(logs) / len(logs)
     return math.exp(math.sqrt(sum((x - mean) ** 2 for x in logs) / max(1, len(logs) - 1)))

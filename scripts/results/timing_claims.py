@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Judges what public texts on speculative decoding claim about time: the knee of a pass (L1), the three losing regimes (L9), what
-context, placement and batch do to the speedup (M14).
+"""Judges the claims of public texts on the time of speculative decoding: the knee of a pass (L1), the three losing regimes (L9), and the effect
+of context, placement and batch on the speedup (M14).
 
 usage: scripts/results/timing_claims.py SPECSIM OUT    (from the repository's root: scripts/results/timing_claims.py build/specsim results/timing_claims)
 
-Joins what `specsim pass`, `plan` and `run` print; every time in it is theirs. Writes to OUT
+Joins the outputs of `specsim pass`, `plan` and `run`; every time comes from them. Writes to OUT
   knees.csv       L1: verified tokens per sequence at which a target pass takes 1.1 times as long as over one token, and its parts
   crossings.csv   L1: cached tokens at which reading them takes as long as reading the weights
   regimes.csv     L9: the maps of `specsim plan`, pair by pair
@@ -27,14 +27,14 @@ from tables import rows_of, write_lines
 CONFIGS = Path("configs/timing_claims")
 KNEE = 1.1
 EXPERTS = "qwen3-30b-a3b"
-TEXT_TOKENS = 6  # the text's own example drafts 5; the last token of the round before is verified with them
+TEXT_TOKENS = 6  # the text's own example drafts 5; they are verified with the last token of the round before
 GPUS = ["rtx-4090", "l40s", "a100-80gb-sxm", "h100-sxm", "h200-sxm", "b200"]
 MODELS = [("llama-2-7b", 1), ("llama-3.1-8b", 1), ("llama-3.1-70b", 4), (EXPERTS, 1)]
 BATCHES = [1, 2, 4, 8, 16, 32, 64, 128, 256]
 CONTEXTS = [512, 8192, 32768]
 MOST_TOKENS = 1024
 PARTS = ["weights", "compute", "kv", "communication", "launch", "host", "sampling"]
-# name, GPU, target, draft: a pair of each idea.
+# name, GPU, target, draft: a pair for each kind of setup.
 PAIRS = [("cheap draft", "h100-sxm", "{preset: llama-3.1-70b, tensor_parallel: 4}", "llama-3.2-1b"),
          ("expensive draft", "h100-sxm", "llama-3.1-8b", "llama-3.2-3b"),
          ("one layer, window of 512", "h100-sxm", "llama-3.1-8b", "{preset: eagle-head-8b, kv_window: 512}"),
@@ -55,10 +55,10 @@ def commas(values):
     return ",".join(map(str, values))
 
 
-# ---- L1: how many tokens a pass verifies for the price of one ------------------------------------------------------------------
+# ---- L1: number of tokens that one pass verifies in the time of one token ------------------------------------------------------------------
 
 def first_crossing(points, level):
-    """x at which y reaches `level` first, linear between neighbours; None where it does not."""
+    """x at which y first reaches `level`, linear between neighbours; None if it does not."""
     before = None
     for x, y in points:
         if y >= level:
@@ -84,7 +84,7 @@ def knees(specsim):
         own = groups[model, shards, "vllm", gpu, batch, context]
         knee = first_crossing(passes["vllm"], KNEE)
         one = own[0]
-        # What makes up the time that the first pass beyond the knee adds.
+        # The parts of the time that the first pass beyond the knee adds.
         at = next((row for row in own if knee is not None and int(row["tokens"]) >= knee), own[-1])
         added = {part: float(at[f"{part}_ms"]) - float(one[f"{part}_ms"]) for part in PARTS}
         largest = max(PARTS, key=added.get)
@@ -174,7 +174,7 @@ def judge_knees(table, crossed):
     return claim, text
 
 
-# ---- L9: where it loses --------------------------------------------------------------------------------------------------------
+# ---- L9: when speculation loses --------------------------------------------------------------------------------------------
 
 def regimes(specsim, scratch):
     table = []
@@ -245,12 +245,12 @@ def varying_context(specsim, scratch):
                       "formula_at_log_alpha": float(row["speedup_theory"])})
     iid = {row["draft_length"]: row["formula_at_log_alpha"] for row in table if row["stretch_tokens"] == 2}
     for row in table:
-        row["formula_at_text_alpha"] = iid[row["draft_length"]]  # each position drawn anew: the log shows the text's mean
+        row["formula_at_text_alpha"] = iid[row["draft_length"]]  # each position drawn independently: the log shows the text's mean
     return table
 
 
 def decode_speedups(rows, axes, baseline):
-    """Plain decoding's time per output token over that of each setting, over its seeds. `baseline`: the setting of plain decoding."""
+    """Time per output token without speculation over that of each setting, over its seeds. `baseline`: the setting without speculation."""
     times = defaultdict(dict)
     firsts = {}
     for row in rows:
@@ -274,7 +274,7 @@ def figure(row):
 
 
 def apart(more, less):
-    """Whether the intervals do not meet."""
+    """Whether the intervals do not overlap."""
     return more["speedup"] - more["half_width"] > less["speedup"] + less["half_width"]
 
 
@@ -300,32 +300,32 @@ def placement_name(row):
 
 def judge_context(table):
     text = ("## M14: acceptance that varies with context\n\nHalf of the text at alpha .9, half at .4, in stretches; llama-3.1-70b with llama-3.2-1b on four H100, batch 8. The formula "
-            "for one alpha is given the text's mean (.65), or the alpha that a log of the run shows at that draft length.\n\n"
-            "| stretch | best draft length | speedup | formula, text's alpha: best, speedup | formula, log's alpha | loss of drafting as the text's alpha says |\n"
+            "for one alpha gets the text's mean (.65), or the alpha that a log of the run shows at that draft length.\n\n"
+            "| stretch | best draft length | speedup | formula, text's alpha: best, speedup | formula, log's alpha | loss of the draft length for the text's alpha |\n"
             + "|---" * 6 + "|\n")
     errors, misses, lengths, outside, lost = {}, [], {}, [], []
     for stretch in sorted({row["stretch_tokens"] for row in table}):
         own = [row for row in table if row["stretch_tokens"] == stretch]
         best = best_of(own)
-        told = max(own, key=lambda row: row["formula_at_text_alpha"])
-        errors[stretch] = told["formula_at_text_alpha"] / told["speedup"] - 1
+        chosen = max(own, key=lambda row: row["formula_at_text_alpha"])
+        errors[stretch] = chosen["formula_at_text_alpha"] / chosen["speedup"] - 1
         misses.append(max(row["formula_at_log_alpha"] / row["speedup"] - 1 for row in own))
         lengths[stretch] = best["draft_length"]
-        outside.append(abs(told["formula_at_text_alpha"] - told["speedup"]) > told["half_width"])
-        loss = best["speedup"] - told["speedup"]
+        outside.append(abs(chosen["formula_at_text_alpha"] - chosen["speedup"]) > chosen["half_width"])
+        loss = best["speedup"] - chosen["speedup"]
         lost.append(loss)
-        width = math.hypot(best["half_width"], told["half_width"])  # too wide: the lengths share their random numbers
-        text += (f"| {stretch if stretch > 2 else 'none: each position drawn anew'} | {best['draft_length']} | {figure(best)} | {told['draft_length']}, {told['formula_at_text_alpha']:.3f} | "
-                 f"{best['formula_at_log_alpha']:.3f} | {'none' if best is told else f'{loss:.3f} +- {width:.3f}'} |\n")
+        width = math.hypot(best["half_width"], chosen["half_width"])  # too wide: the lengths share their random numbers
+        text += (f"| {stretch if stretch > 2 else 'none: positions are independent'} | {best['draft_length']} | {figure(best)} | {chosen['draft_length']}, {chosen['formula_at_text_alpha']:.3f} | "
+                 f"{best['formula_at_log_alpha']:.3f} | {'none' if best is chosen else f'{loss:.3f} +- {width:.3f}'} |\n")
     worst = max(errors, key=errors.get)
     losses = f"{max(lost):.3f}x at most" if max(lost) else "nothing"
     anew, *stretched = outside
     return {"id": "M14", "claim": "acceptance varies with context, so the iid formula misses", "claimed": "it misses",
-            "measured": f"speedup promised at the text's mean alpha {100 * errors[min(errors)]:+.1f} % off where each position is drawn anew, {100 * errors[worst]:+.1f} % in stretches of "
+            "measured": f"speedup predicted at the text's mean alpha {100 * errors[min(errors)]:+.1f} % off if positions are independent, {100 * errors[worst]:+.1f} % in stretches of "
                         f"{worst}; at the alpha of a log up to {100 * max(misses):+.1f} %",
             "verdict": "confirmed" if all(stretched) and not anew else "holds only in part",
             "reason": f"hard text takes more rounds than its share of the text, and with them the time; best draft length by stretch "
-                      f"{', '.join(f'{stretch}: {length}' for stretch, length in lengths.items())}, and drafting as the formula says loses {losses}"}, text
+                      f"{', '.join(f'{stretch}: {length}' for stretch, length in lengths.items())}, and the formula's draft length loses {losses}"}, text
 
 
 def judge_placements(table):

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""How well `specsim tune` predicts servers from a few of their runs: writes results/tune.
+"""Measures how well `specsim tune` predicts servers from a few of their runs: writes results/tune.
 
   scripts/results/tune.py --servers DIR --numbers SERVING_NUMBERS.yaml [--out results/tune]
 
---servers: measured servers, a CSV file for each source; --numbers: published figures of servers under load. For each server with six
-cells or more, the runs that `--suggest` picks are given (none, 2, 4), and all other cells are predicted. SPECSIM names the program.
+--servers: measured servers, a CSV file for each source; --numbers: published measurements of servers under load. For each server with at
+least six cells, the runs that `--suggest` picks are given (none, 2, 4), and all other cells are predicted. SPECSIM names the program.
 
 cells.csv has each predicted cell with its interval, servers.csv the errors by server, table.csv those of all. Nothing is fitted here.
 """
@@ -32,7 +32,7 @@ COLUMNS = ("run", "draft_length", "concurrency", "rate", "requests", "prompt_tok
            "ttft_ms", "tpot_ms", "output_tokens_per_s")
 METRICS = COLUMNS[-3:]
 GIVEN = (0, 2, 4)
-CLEAR = 0.05  # a gain or loss above this counts
+CLEAR = 0.05  # gains or losses above this count
 
 
 class Server:
@@ -44,7 +44,7 @@ class Server:
 
 def eagle3_on_a100(folder):
     """Llama-3.1-8B with EAGLE-3 under vLLM on an A100: weights by cache, means of three repeats."""
-    prompts = {"gsm8k": 716, "humaneval": 207}  # the file leaves them out in most rows; its README has them
+    prompts = {"gsm8k": 716, "humaneval": 207}  # the file omits them in most rows; its README has them
     cells = collections.defaultdict(lambda: collections.defaultdict(list))
     for row in csv.DictReader(open(folder / "vllm_a100_llama8b_eagle3.csv")):
         if row["phase"] != "block0_results":
@@ -82,7 +82,7 @@ def gpt_oss_on_h200(folder):
 
 
 def nearly_fixed(tokens):
-    """Mean length of InferenceX' requests, which are 80 to 100 % as long as stated: a multiple of 16, as all but fixed lengths are written."""
+    """Mean length of InferenceX' requests, which are 80 to 100 % of the stated length: a multiple of 16, as lengths are written in the files."""
     return 16 * round(0.9 * float(tokens) / 16)
 
 
@@ -91,7 +91,7 @@ FRAMEWORKS = {"trt": "trtllm", "sglang": "sglang", "vllm": "vllm"}
 
 
 def deepseek_by_inferencex(folder):
-    """DeepSeek-R1 with and without its MTP module: the newest run of each cell, one engine, attention not data-parallel."""
+    """DeepSeek-R1 with and without its MTP module: the newest run of each cell, one engine, attention without data parallelism."""
     groups = collections.defaultdict(dict)
     for row in csv.DictReader(open(folder / "inferencex_dsr1.csv")):
         if row["disagg"] != "False" or row["is_multinode"] != "False" or row["decode_dp_attention"] == "True" or row["decode_ep"] != "1":
@@ -103,7 +103,7 @@ def deepseek_by_inferencex(folder):
         if cell not in group or group[cell]["date"] < row["date"]:
             group[cell] = row
     for (gpu, framework, precision, gpus), cells in groups.items():
-        length = 3 if framework == "trt" or gpu.startswith("mi") else 2  # by recipe; acceptance was not recorded
+        length = 3 if framework == "trt" or gpu.startswith("mi") else 2  # from the recipe; acceptance was not recorded
         runs = []
         for (method, prompt, output, clients), row in cells.items():
             speculates = method != "none"
@@ -132,8 +132,8 @@ def deepseek_by_inferencex(folder):
 
 
 def specbundle(folder):
-    """Llama-3.1-8B with two EAGLE-3 heads under SGLang on an H200, chains, one client. Lengths and TTFT were not recorded; the other models'
-    number of GPUs neither."""
+    """Llama-3.1-8B with two EAGLE-3 heads under SGLang on an H200, chains, one client. Lengths and TTFT were not recorded, nor the other models'
+    number of GPUs."""
     rows = [row for row in csv.DictReader(open(folder / "specbundle_sglang_h200.csv"))
             if row["model"] == "Llama-3.1-8B-Instruct" and row["topk"] == "1" and row["batch_size"] == "1"]
     plain = collections.defaultdict(list)
@@ -186,14 +186,14 @@ def served(path):
 
 
 def all_servers(folder, numbers):
-    """Those with six runs or more, with and without speculation."""
+    """Servers with six runs or more, with and without speculation."""
     for source in (eagle3_on_a100(folder), gpt_oss_on_h200(folder), deepseek_by_inferencex(folder), specbundle(folder), served(numbers)):
         for server in source:
             if len(server.runs) >= 6 and {run["draft_length"] > 0 for run in server.runs} == {False, True}:
                 yield server
 
 
-# ---- what is asked of the program --------------------------------------------------------------------------------------------
+# ---- calls of the program --------------------------------------------------------------------------------------------
 
 def write_runs(path, runs, measured):
     with open(path, "w", newline="") as file:
@@ -215,7 +215,7 @@ def study(server):
         cells = f"{folder}/cells.csv"
         write_runs(cells, server.runs, False)
         found = []
-        # Suggestions are greedy: the first two of four are the two.
+        # Suggestions are greedy: the first two of four equal the suggestion of two.
         told = json.loads(call([*server.options, "--predict", cells, "--suggest", str(max(GIVEN)), "--settled", "0", "--format", "json", "--quiet"]))
         suggested = [row[1] for row in told["tables"][-1]["rows"]]
         for count in GIVEN:
@@ -255,8 +255,8 @@ def inside(cells, metric):
 
 
 def decisions(cells):
-    """Of each load: the sign of each clear gain, and what the recommended draft length loses against the best measured one. By TPOT, or
-    by throughput where that alone was measured."""
+    """For each load: the sign of each clear gain, and the loss of the recommended draft length relative to the best measured one. By TPOT, or by
+    throughput if only that was measured."""
     loads = collections.defaultdict(list)
     for cell in cells:
         loads[cell["server"], cell["load"]].append(cell)

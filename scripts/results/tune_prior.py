@@ -1,14 +1,14 @@
 #!/usr/bin/python3
-"""The prior of a server's factors, from measured servers: writes prior.csv beside results/tune.
+"""Estimates the prior of a server's factors from measured servers: writes prior.csv to results/tune.
 
   scripts/results/tune_prior.py --servers DIR --numbers SERVING_NUMBERS.yaml [--out results/tune]
 
-The servers are those of tune.py. `specsim tune --predict` states for each run what the simulator expects and how that changes by each factor
-(slopes.csv). The standard deviations of the factors, of what no factor expresses and of the noise are those under which the measured values are most
-probable, with a weak prior of their own (empirical Bayes). A server's runs count together as `--weight` runs at most, so that a long sweep of one
-server does not outweigh ten others. SPECSIM names the program.
+The servers are those of tune.py. For each run, `specsim tune --predict` gives the simulator's estimate and its derivative by each factor
+(slopes.csv). The result is the most probable set of standard deviations, of the factors, of the part that no factor expresses and of the
+noise, with a weak prior of their own (empirical Bayes). A server's runs count together as at most `--weight` runs, so that a long sweep of
+one server does not outweigh ten others. SPECSIM names the program.
 
-prior.csv has each parameter: what the program assumes, and what was found here with and without each third of the servers.
+prior.csv has each parameter: the program's value, and the estimates with and without each third of the servers.
 """
 import argparse
 import csv
@@ -30,18 +30,18 @@ from tables import write_rows  # noqa: E402
 
 FACTORS = {"products": 0.05, "arithmetic": 0.3, "experts": 0.25, "attention": 0.5, "verification": 0.35, "prefill": 0.3, "communication": 0.8,
            "speculation": 0.08, "step": 500.0, "sequence": 22.0, "row": 10.0, "round": 700.0, "draft_pass": 300.0, "request": 7000.0}
-# Amplitudes of the discrepancy of TPOT by class of model, the noise by metric, and the scales over which discrepancies stay alike.
+# Amplitudes of the discrepancy of TPOT by class of model, the noise by metric, and the scales over which discrepancies are correlated.
 OTHERS = {"discrepancy": 0.03, "discrepancy_of_mixtures": 0.12, "noise_ttft": 0.05, "noise_tpot": 0.025, "noise_throughput": 0.03,
           "length_scale": 1.2, "modes_apart": 1.2}
-DISCREPANCIES = numpy.array([4.0, 1.0, 1.0])  # by metric, times that of TPOT
-PRIOR_WIDTH = 0.7  # standard deviation of the logarithm of a parameter around what is assumed
+DISCREPANCIES = numpy.array([4.0, 1.0, 1.0])  # by metric, as a multiple of TPOT's
+PRIOR_WIDTH = 0.7  # standard deviation of the logarithm of a parameter around the assumed value
 TPOT_AND_THROUGHPUT = -0.9
-SAME_LENGTHS, OTHER_LENGTHS = 0.9, 0.5  # correlation of the errors of acceptance that was not recorded
-FURTHEST_TTFT = 1.2  # TTFT that is further off, as a logarithm, is a queue that the settings do not explain: left out
+SAME_LENGTHS, OTHER_LENGTHS = 0.9, 0.5  # correlation of the errors of acceptance if it was not recorded
+FURTHEST_TTFT = 1.2  # a TTFT with a larger error (as a logarithm) is a queue that the settings do not explain: left out
 
 
 class Cells:
-    """What is measured of a server's runs, and what the simulator says of them. A row is a run and a metric."""
+    """The measured values of a server's runs, and the simulator's estimates. A row is a run and a metric."""
 
     def __init__(self, server, slopes):
         self.name, self.kind = server.name, server.kind
@@ -76,7 +76,7 @@ class Cells:
         return numpy.exp(-0.5 * ((apart(self.batch) / scale) ** 2 + (apart(self.prompt) / scale) ** 2 + drafts ** 2))
 
     def covariance(self, values):
-        """Of the rows, without the noise, and the variances of the noise."""
+        """The covariance of the rows without the noise, and the variances of the noise."""
         factors = numpy.array([values[name] for name in FACTORS])
         scaled = self.slope * factors
         amplitude = DISCREPANCIES[self.metric] * values["discrepancy_of_mixtures" if self.kind == "experts" else "discrepancy"]
@@ -108,7 +108,7 @@ def fit(servers, weight):
     def objective(logs):
         try:
             return misfit(logs)
-        except numpy.linalg.LinAlgError:  # nearly singular far from what is assumed
+        except numpy.linalg.LinAlgError:  # nearly singular far from the assumed values
             return 1e6
 
     def misfit(logs):

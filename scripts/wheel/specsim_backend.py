@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def project():
-    """name, version, ... of pyproject.toml, which Python 3.9 has no reader for."""
+    """Name, version and other fields of pyproject.toml; Python 3.9 has no reader for the format."""
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     return {key: re.search(rf'^{key} = "(.*)"$', text, re.MULTILINE).group(1) for key in ("name", "version", "description", "requires-python")}
 
@@ -47,7 +47,7 @@ def built_files(build):
         import pybind11
         own.append(f"-Dpybind11_DIR={pybind11.get_cmake_dir()}")
     except (ImportError, AttributeError):
-        pass  # Debian's pybind11-dev is found without
+        pass  # Debian's pybind11-dev needs no path
     jobs = ["--parallel", os.environ["SPECSIM_JOBS"]] if "SPECSIM_JOBS" in os.environ else []
     subprocess.run(["cmake", "-S", ROOT, "-B", build, "-G", "Ninja", *own], check=True, stdout=sys.stderr)
     subprocess.run(["cmake", "--build", build, "--target", "specsim_python", "specsim", *jobs], check=True, stdout=sys.stderr)
@@ -59,7 +59,7 @@ def built_files(build):
 def add(wheel, records, name, data, mode=0o644):
     digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
     records.append(f"{name},sha256={digest},{len(data)}")
-    entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))  # the same bytes whenever it is built
+    entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))  # the same bytes for every build
     entry.external_attr = (0o100000 | mode) << 16
     entry.compress_type = zipfile.ZIP_DEFLATED
     wheel.writestr(entry, data)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""specsim schema against every config and every bad one; completion in a real bash; the manual page; specsim init --ask.
+"""specsim schema with every good and bad config; completion in a real bash; the manual page; specsim init --ask.
 
 Runs at the root of the repository; SPECSIM names the program.
 """
@@ -38,7 +38,7 @@ def is_type(value, name):
 
 
 def faults(value, schema, path=""):
-    """What of JSON Schema draft 7 `specsim schema` uses; a list of mistakes."""
+    """Lists the JSON Schema draft 7 features that `specsim schema` uses wrongly; an empty list means none."""
     known = {"type", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "properties", "required", "additionalProperties",
              "propertyNames", "items", "anyOf", "allOf", "if", "then", "else", "description", "default", "$schema", "$id", "title", "$comment"}
     if set(schema) - known:
@@ -93,9 +93,9 @@ for path in configs:
     taken += 1
     found = faults(config, SCHEMA)
     expect(f"{path}: {found[:3]}", not found)
-expect(f"{taken} configs held against the schema", taken > 50)
+expect(f"{taken} configs validated with the schema", taken > 50)
 
-# Bad configs: the mistakes that a schema can see, unknown keys and names, wrong types, numbers outside, are refused by it as well.
+# A schema must also refuse bad configs with mistakes that it can see: unknown keys and names, wrong types, numbers outside the range.
 sys.path.insert(0, "tests/config")
 import bad_test  # noqa: E402
 
@@ -116,7 +116,8 @@ for file in sorted(Path("tests/config/bad").glob("*.cases")):
             missed.append((file.stem, case.name, case.refused[:100]))
 share = seen / max(cases, 1)
 print(f"schema: {taken} configs taken, {seen} of {cases} bad ones refused ({share:.0%}), {len(missed)} missed of those that a schema could see")
-# Those are inside what a part reads on its own (states, nested distributions, figures of a GPU) or spellings of a number that only YAML sees.
+# The remaining ones are inside sections that a part reads on its own (states, nested distributions, values of a GPU), or spellings of a number that
+# only YAML distinguishes.
 expect(f"bad configs that the schema takes: {missed[:5]}", len(missed) <= 25)
 expect("the schema refuses what it refused", seen >= 100)
 for mistake in ({"rounds": -5}, {"rouns": 5}, {"seed": "x"}, {"decode": {"drafter": {"kind": "chian", "draft_length": 3}}},
@@ -174,9 +175,9 @@ if shutil.which("fish"):
                          ("specsim cluster local:2 configs/quicks", ["configs/quickstart.yaml"]), ("specsim cluster sl", ["slurm"])):
         expect(f"fish: {line}: {fish(line)}", Path(SPECSIM).name != "specsim" or fish(line) == wanted)
 if shutil.which("zsh"):
-    # A terminal of zsh's own, in which Tab is pressed.
+    # A separate zsh in a pseudo-terminal, in which Tab is pressed.
     typed = ("specsim help plo", "specsim cluster sl", "specsim cluster local:2 configs/quicks", "specsim theory --format js", "specsim describe top_k_m")
-    # Each line waits for the prompt: before it the terminal takes a Tab for text.
+    # Each line waits for the prompt, because before it the terminal takes a Tab for text.
     waits = "zpty -r z seen '*GO>*'; print -r -- $seen\n"
     keys = "".join(f"{waits}zpty -w -n z '{line}'$'\\t'; zpty -w -n z $' #\\n'\n" for line in typed)
     driver = ("zmodload zsh/zpty; zpty z zsh -f -i\nzpty -w z 'autoload -Uz compinit; compinit -D -u; eval \"$(specsim completion zsh)\"; "
@@ -214,7 +215,7 @@ with tempfile.TemporaryDirectory() as folder:
     status, _, error = run("plan", config)
     expect(f"plan of init's config: {status} {error}", status == 0)
     status, _, error = run("init", "--ask", cwd=folder, input="\n\n\n")
-    expect("init over a config", status == 2 and "experiment.yaml: is there already" in error)
+    expect("init over a config", status == 2 and "experiment.yaml: exists already" in error)
     status, _, error = run("init", "--ask", "--force", cwd=folder, input="h100\n\n\n")
     expect(f"init with an unknown GPU: {error}", status == 2 and 'standard input: "h100" is none of them' in error)
     status, _, error = run("init", "--ask", "--force", cwd=folder, input="\n")

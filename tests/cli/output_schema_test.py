@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What every command writes for programs: JSON and CSV whose columns have names of their own, and whose numbers are numbers.
+"""Output of every command for programs: JSON and CSV with unique column names and numeric values.
 
 Runs at the root of the repository; SPECSIM names the program.
 """
@@ -17,7 +17,7 @@ GOOD = "tests/config/good/zeros.yaml"
 PAIR = ["--hardware", "h100-sxm", "--target", "llama-3.1-8b", "--draft", "eagle-head-8b"]
 PLAN = [*PAIR, "--alpha", "0.7"]
 SERVE = [*PAIR, "--alpha", "0.7", "--requests", "300", "--policy", "fixed:3"]
-# Each command with tables, so that all of its tables are seen; a list of arguments for each.
+# Arguments for each command with tables, so that all of its tables occur.
 COMMANDS = {
     "run": [[GOOD, "--set", "rounds=2000"], ["configs/quickstart.yaml", "--set", "rounds=2e4"],
             ["configs/examples/methods/policies.yaml", "--set", "rounds=8192"]],
@@ -35,13 +35,13 @@ COMMANDS = {
     "list": [["verifier"]],
     "describe": [["token"]],
 }
-# OUT is a new folder each time, TABLE this table of measured kernels.
+# OUT is a new folder each time, TABLE is this table of measured kernels.
 KERNELS = "gpu,engine,version,dtype,kernel,n,k,m,us,set_over_l2\n" + "".join(
     f"h100-sxm,vllm,1,bfloat16,mine,4096,4096,{m},{us},2\n" for m, us in ((1, 14), (8, 14), (64, 15), (512, 30), (4096, 190)))
-# What has no tables, or needs more than a test of its form has: models, tasks, results of other commands.
+# Commands without tables, or whose input is too large for a test of the format: models, tasks, results of other commands.
 WITHOUT = {"calibrate", "validate", "init", "cluster", "plot", "merge", "schema", "completion", "man", "reference"}
 
-# A figure that a program would have to take apart: a number with a sign, a unit of a share, or an interval.
+# A value that a program would have to parse: a number with a sign, a percentage, or an interval.
 FIGURE = re.compile(r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*(%|x|(±|\+-)\s*\d.*|[+-]\d+(\.\d+)?\s*%)?$")
 
 
@@ -66,13 +66,13 @@ def check_json(name, text):
 
 def check_csv(name, text, tables):
     blocks = [list(csv.reader(block.splitlines())) for block in text.split("\n\n")] if text else []
-    if name.startswith("import "):  # its CSV names the log's lines in a column of their own, and has the checks as a table
+    if name.startswith("import "):  # in CSV the log's lines have their own column, and the checks are a table
         for block in blocks:
             check_table(f"{name} as CSV", block[0], block[1:], False)
         return
     expect(f"{name}: {len(blocks)} tables of CSV, {len(tables)} of JSON", len(blocks) == len(tables))
     for block, table in zip(blocks, tables):
-        rows = block[1:] if block[0] == table["columns"] else block  # tables without a line of heads have none
+        rows = block[1:] if block[0] == table["columns"] else block  # tables without a header have none
         expect(f"{name}: {len(rows)} rows of CSV, {len(table['rows'])} of JSON", len(rows) == len(table["rows"]))
         for row, same in zip(rows, table["rows"]):
             for cell, value in zip(row, same):
@@ -106,7 +106,7 @@ for command, calls in COMMANDS.items():
         status, text, err = formed("csv")
         check_csv(name, text, tables)
 
-# The figures with their errors can be told apart, and an error belongs to the figure before it.
+# Values and their errors can be distinguished, and each error belongs to the value before it.
 _, text, _ = run("run", "configs/quickstart.yaml", "--set", "rounds=2e4", "--format", "json")
 columns = json.loads(text)["tables"][0]["columns"]
 expect(f"columns of run: {columns}", ["tokens/round", "tokens/round +-95%", "speedup", "speedup +-95%"] == columns[columns.index("tokens/round"):][:4])

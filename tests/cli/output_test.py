@@ -32,7 +32,7 @@ def cells(text):
     return set(re.findall(r"[^\s|,]+", text))
 
 
-# What knows the future is in the table, and is not recommended.
+# A method that knows the future is in the table but is not recommended.
 _, out, _ = run("run", "configs/examples/methods/policies.yaml", "--set", "rounds=20000", "--set",
                 "sweep.decode.policy=[{kind: goodput}, {kind: entropy, most: 3}, {kind: oracle}]")
 fastest = [line for line in out.splitlines() if line.startswith("fastest: ")]
@@ -41,7 +41,7 @@ expect(f"an oracle is recommended: {out}", "oracle" in out and len(fastest) == 1
 for name, arguments in COMMANDS.items():
     status, plain, err = run(*arguments)
     if status == 2 and name == "fit":
-        continue  # a trace that is too small to fit says so
+        continue  # a trace that is too small to fit must print a message
     expect(f"{name}: status {status}, {err}", status in (0, 1, 3))
     as_json, out, err = run(*arguments, "--format", "json")
     expect(f"{name}: status {as_json} as JSON, {status} as a table", as_json == status)
@@ -58,7 +58,7 @@ for name, arguments in COMMANDS.items():
         expect(f"{name}: a table of nothing", table["rows"] or any(table["columns"]))
         expect(f"{name}: rows as long as columns", all(len(row) == len(table["columns"]) for row in table["rows"]))
     expect(f"{name}: a mark is left", "\\u001e" not in out)
-    # Nothing of the terminal's text is lost: every word of it is in the JSON.
+    # No text of the terminal is lost: every word of it is in the JSON.
     said = cells(" ".join(str(cell) for table in read["tables"] for row in [table["columns"], *table["rows"]] for cell in row if cell is not None)
                  + " " + " ".join(read["text"]))
     numbers = {float(word) for word in said if re.fullmatch(r"-?\d+(\.\d+)?(e[-+]?\d+)?", word)}
@@ -74,7 +74,7 @@ for name, arguments in COMMANDS.items():
     status, out, _ = run(*arguments, "--format=csv")
     blocks = [list(csv.reader(block.splitlines())) for block in out.split("\n\n")] if out else []
     full = [table for table in read["tables"]]
-    checks = name == "import"  # whose checks of the log are a table in CSV alone, where there is no text
+    checks = name == "import"  # the log's checks are a table only in CSV, which has no text
     expect(f"{name}: {len(blocks)} blocks of CSV, {len(full)} tables", len(blocks) == len(full) + checks or any(not table["columns"][0] for table in full))
     expect(f"{name}: lines of CSV", all(len({len(row) for row in block}) == 1 for block in blocks))
     status, out, _ = run(*arguments, "--format", "markdown")
@@ -109,7 +109,7 @@ with tempfile.TemporaryDirectory() as folder:
     expect("JUnit: no failure", suites.tag == "testsuites" and suites.get("failures") == "0" and int(suites.get("tests")) > 0)
     expect("JUnit: wrote", f"wrote {xml}" in out)
     wrong = Path(folder) / "wrong.yaml"
-    # A closed form of one alpha, held to text of two: it must disagree.
+    # A closed form of one alpha, compared with text of two alphas: they must disagree.
     wrong.write_text("experiment: wrong\nrounds: 200000\nseed: 3\npair:\n  vocab: 8\n  target: {family: zipf, exponent: 1}\n"
                      "  draft: {from: target, transform: temperature, value: 0.6}\ntheory: {name: geometric_at_mean_alpha}\ncontext:\n"
                      "  process: regimes\n  states: [{draft: {from: target, transform: overlap, value: 0.95, shape: disjoint_tail}}, "

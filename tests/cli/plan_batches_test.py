@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""specsim plan over several batches: one that does not fit the GPU is left out and named; where none fits, the plan is refused. And the draft
-that a table of acceptance names stays where --set changes other figures, or single ones of a round. A plan on a table of one pass is what
-compare says of its chains, and ends with the block; of the lengths that were measured it names the best."""
+"""specsim plan over several batches. A batch that does not fit the GPU is left out and named; if none fits, the plan is refused. The draft of a
+table of acceptance stays if --set changes other values, or single ones of a round. A plan on a table of one pass equals compare's result for
+its chains, and ends with the block; it recommends the best of the measured lengths.
+"""
 import csv
 import os
 import subprocess
@@ -18,7 +19,7 @@ def plan(batches, context):
 
 done = plan("1,3,256", "4096")
 assert done.returncode == 0, done.stderr
-assert "left out: batch 256 at context 4096, more memory than there is (target weights" in done.stdout, done.stdout
+assert "omitted: batch 256 at context 4096, more memory than there is (target weights" in done.stdout, done.stdout
 planned = [line.split()[1] for line in done.stdout.splitlines() if line.strip() and line.split()[0].isdigit()]
 assert planned == ["1", "3"], done.stdout
 for cell in (0, 1):
@@ -26,7 +27,7 @@ for cell in (0, 1):
 assert done.stdout.count("vllm serve <path of llama-3.1-8b>") == 2, done.stdout
 done = plan("128,256", "8192")
 assert done.returncode == 2, (done.returncode, done.stdout)
-assert "2 of 2 cells do not fit the GPU, the smallest: batch 128 at context 8192" in done.stderr, done.stderr
+assert "2 of 2 cells do not fit the GPU; the smallest: batch 128 at context 8192" in done.stderr, done.stderr
 for more in ([], ["--set", "cost.draft_us=100"], ["--set", "cost.draft_floor_us=10"]):
     done = subprocess.run([SPECSIM, "plan", "--acceptance", "ngram-maths", "--target", "vicuna-7b", *more], capture_output=True, text=True)
     assert done.returncode == 0 and "the models of the table: --draft none" in done.stdout, (more, done.stdout, done.stderr)
@@ -46,7 +47,7 @@ with tempfile.TemporaryDirectory() as folder:
     for row in rows:
         own = lengths[int(row["method"].split()[2])]
         assert abs(float(row["tokens_per_round_exact"]) / float(own["tokens_per_round"]) - 1) < 1e-6, (row, own)
-        # A round's time, from which chance in its tokens is taken out.
+        # A round's time, without the randomness of its tokens.
         a, b = (float(one["tokens_per_round"]) / float(one["speedup"]) for one in (row, own))
         assert abs(a / b - 1) < 2e-3, (row, own)
 done = subprocess.run([SPECSIM, "plan", "--draft", "none", "--position-rates", ".5,.4,.3"], capture_output=True, text=True, check=True)

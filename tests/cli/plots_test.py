@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""specsim plot: it draws what every command writes that has pictures, tells what is wrong with damaged tables by file and line, and replaces
-nothing but its own pictures.
+"""specsim plot: it draws the output of every command that has pictures, reports damaged tables with file and line, and replaces only its own
+pictures.
 
 Runs at the root of the repository; SPECSIM names the program.
 """
@@ -23,9 +23,9 @@ from program import expect, finish, run  # noqa: E402
 
 
 def refused(what, answer, *parts):
-    """Status 2 and one line that says what is allowed."""
-    status, _, told = answer
-    expect(f"{what}: status {status}, {told}", status == 2 and told.count("\n") == 1 and "allowed: " in told and all(part in told for part in parts))
+    """Expects status 2 and one line that states what is allowed."""
+    status, _, stderr = answer
+    expect(f"{what}: status {status}, {stderr}", status == 2 and stderr.count("\n") == 1 and "allowed: " in stderr and all(part in stderr for part in parts))
 
 
 def line_of(cells):
@@ -35,7 +35,7 @@ def line_of(cells):
 
 
 def mutants(text):
-    """(what, text) of damage to a table, and whether the place must be a line of it."""
+    """(description, text) of damage to a table, and whether the message must name a line of it."""
     lines = text.splitlines()
     header, cells = csv.reader(lines[:2])
     yield "empty", b""
@@ -54,9 +54,9 @@ def mutants(text):
 
 
 def damage(folder, script, table, needed, numbers):
-    """Every damaged table is either drawn, where nothing that is drawn is damaged, or refused with its place; `needed` columns are never missed."""
+    """Every damaged table is either drawn, if no drawn value is damaged, or refused with its place; `needed` columns always cause a refusal."""
     module = importlib.import_module(script)
-    (module if hasattr(module, "save") else module.style).save = lambda figure, path, **how: plt.close(figure)  # what is refused is refused before a picture is written
+    (module if hasattr(module, "save") else module.style).save = lambda figure, path, **how: plt.close(figure)  # tables are refused before a picture is written
     draw = module.draw
     path = folder / table
     whole = path.read_text()
@@ -68,16 +68,16 @@ def damage(folder, script, table, needed, numbers):
         if not must and what not in [f'{name} ""' for name in needed]:
             continue
         path.write_bytes(data)
-        told = "drawn"
+        stderr = "drawn"
         try:
             with contextlib.redirect_stdout(io.StringIO()):
                 draw(folder)
         except BadInput as bad:
-            told = str(bad)
+            stderr = str(bad)
         except Exception as wrong:
-            told = f"{type(wrong).__name__} {wrong}"
+            stderr = f"{type(wrong).__name__} {wrong}"
         plt.close("all")
-        expect(f"{folder.name}/{table}, {what}: {told}", (told == "drawn" and not must) or (told.startswith(str(path)) and ", allowed: " in told))
+        expect(f"{folder.name}/{table}, {what}: {stderr}", (stderr == "drawn" and not must) or (stderr.startswith(str(path)) and ", allowed: " in stderr))
     path.write_text(whole)
 
 
@@ -89,8 +89,8 @@ with tempfile.TemporaryDirectory() as scratch:
         "check": ["check", "tests/config/good/zeros.yaml", "--set", "rounds=2000"],
         "plan": ["plan", "--hardware", "h100-sxm", "--target", "llama-3.1-8b", "--draft", "eagle-head-8b", "--alpha", "0.7"],
     }.items():
-        status, _, told = run(*arguments, "--out", scratch / name)
-        expect(f"{name}: status {status}, {told}", status in (0, 3))
+        status, _, stderr = run(*arguments, "--out", scratch / name)
+        expect(f"{name}: status {status}, {stderr}", status in (0, 3))
     for shard in ("1/2", "2/2"):
         run("run", "configs/quickstart.yaml", "--set", "rounds=2000", "--shard", shard, "--out", scratch / f"shard{shard[0]}")
     run("merge", scratch / "shard1", scratch / "shard2", "--out", scratch / "merge")
@@ -99,11 +99,11 @@ with tempfile.TemporaryDirectory() as scratch:
         shutil.copytree(source, scratch / name, ignore=shutil.ignore_patterns("*.png", "*.jsonl"))
     for name, pictures in {"compare": ["compare"], "trees": ["compare", "tree"], "run": ["data"], "check": ["data"], "merge": ["data"], "plan": ["plan", "map"],
                            "curve": ["curve"], "serve": ["requests", "steps"], "validate": ["validation"], "calibrate": ["validation"]}.items():
-        status, _, told = run("plot", scratch / name)
-        expect(f"plot {name}: status {status}, {told}", status == 0 and {path.stem for path in (scratch / name).glob("*.png")} == set(pictures))
+        status, _, stderr = run("plot", scratch / name)
+        expect(f"plot {name}: status {status}, {stderr}", status == 0 and {path.stem for path in (scratch / name).glob("*.png")} == set(pictures))
         expect(f"plot {name}: something is left", not list((scratch / name).glob(".*")))
 
-    # What stands where the picture goes.
+    # A file already exists where the picture is to be written.
     folder = scratch / "run"
     picture = folder / "data.png"
     mine = picture.read_bytes()
@@ -143,14 +143,14 @@ with tempfile.TemporaryDirectory() as scratch:
     refused("a cut table", run("plot", folder), f"{table}:")
     table.write_text(whole)
     manifest = folder / "manifest.yaml"
-    told = manifest.read_text()
+    stderr = manifest.read_text()
     for text in ("", "- 1\n", "experiments: []\n", "a: [\n", "experiments: [{config: 3}]\n"):
         manifest.write_text(text)
         refused(f"manifest {text!r}", run("plot", folder), str(manifest))
     manifest.unlink()
     refused("no manifest", run("plot", folder), f"{manifest}: is not there, allowed: ")
-    manifest.write_text(told)
-    refused("nothing to draw", run("plot", scratch), "holds nothing to draw", "ranking.csv")
+    manifest.write_text(stderr)
+    refused("nothing to draw", run("plot", scratch), "contains nothing to draw", "ranking.csv")
     tokens = ["tokens_per_round", "speedup"]
     damage(folder, "plot_data", "data.csv", ["experiment", "seed", "rounds", *tokens], tokens)
     damage(scratch / "trees", "plot_compare", "ranking.csv", ["workload", "method", "lossless", "speedup", "speedup_half_width"], ["lossless", "speedup", "speedup_half_width"])

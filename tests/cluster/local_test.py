@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""specsim cluster local:N and status: bytes of one run, only what is missing again, refusals. tests/slow/slurm_test.py has a real Slurm.
+"""specsim cluster local:N and status: the same bytes as one run, restart of missing shards only, refusals. tests/slow/slurm_test.py uses a real Slurm.
 
 Runs at the root of the repository; SPECSIM names the program.
 """
@@ -25,21 +25,21 @@ with tempfile.TemporaryDirectory() as folder:
     status, _, error = run("run", CONFIG, *SMALL, "--out", whole)
     expect(f"one run: {error}", status == 0)
     first = ["cluster", "local:2", CONFIG, *SMALL, "--tasks", "3", "--out", out]
-    status, said, error = run(*first, "--dry-run")
-    expect(f"dry run: {status} {said} {error}", status == 0 and "3 of 3 shards are missing: 1-3" in said and not (out / "cluster.json").exists())
-    status, said, error = run(*first)
-    expect(f"cluster: {status} {said} {error}", status == 0)
+    status, stdout, error = run(*first, "--dry-run")
+    expect(f"dry run: {status} {stdout} {error}", status == 0 and "3 of 3 shards are missing: 1-3" in stdout and not (out / "cluster.json").exists())
+    status, stdout, error = run(*first)
+    expect(f"cluster: {status} {stdout} {error}", status == 0)
     expect("bytes of one run", status == 0 and same(whole, out))
-    status, said, _ = run("cluster", "status", out)
-    expect(f"status: {said}", status == 0 and "3 of 3 shards are finished" in said and "\nmerged" in said)
-    # A lost shard alone is made again.
+    status, stdout, _ = run("cluster", "status", out)
+    expect(f"status: {stdout}", status == 0 and "3 of 3 shards are finished" in stdout and "\nmerged" in stdout)
+    # Only a lost shard is made again.
     kept = (out / "shards/1/counts.csv").stat().st_mtime_ns
     shutil.rmtree(out / "shards/2")
-    status, said, _ = run("cluster", "status", out)
-    expect(f"status of a lost shard: {status} {said}", status == 3 and "2 of 3 shards are finished" in said and "missing: 2" in said)
+    status, stdout, _ = run("cluster", "status", out)
+    expect(f"status of a lost shard: {status} {stdout}", status == 3 and "2 of 3 shards are finished" in stdout and "missing: 2" in stdout)
     (out / "data.csv").unlink()
-    status, said, error = run(*first)
-    expect(f"again: {status} {error}", status == 0 and "2 of 3 shards are finished, 1 to go" in said and same(whole, out))
+    status, stdout, error = run(*first)
+    expect(f"again: {status} {error}", status == 0 and "2 of 3 shards are finished, 1 to go" in stdout and same(whole, out))
     expect("a finished shard was made again", (out / "shards/1/counts.csv").stat().st_mtime_ns == kept)
 
     def refused(text, *arguments, status=2):
@@ -59,7 +59,7 @@ with tempfile.TemporaryDirectory() as folder:
     wrong.write_text("experiment: x\nrounds: -5\n")
     refused(f"{wrong}:2:9: rounds is -5", "local:1", wrong, "--tasks", "3", "--out", folder / "x")
     expect("nothing was begun", not (folder / "x").exists())
-    # Cells of fewer chunks than there are shards are dealt out: no shard has more than its share and one chunk of the dearest cell.
+    # If a cell has fewer chunks than there are shards, its chunks are spread: no shard has more than its share and one chunk of the slowest cell.
     many = ["--set", "rounds=30000", "--set", "sweep.seed=[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]", "--set", "sweep.pair.draft.value=[1.5]"]
     status, _, error = run("run", CONFIG, *many, "--out", folder / "many whole")
     expect(f"many cells: {error}", status == 0)
@@ -70,7 +70,7 @@ with tempfile.TemporaryDirectory() as folder:
         with open(folder / f"many/shards/{number}/counts.csv") as file:
             rounds.append(sum(int(line.rsplit(",", 1)[1]) for line in file if ",rounds,0," in line))
     expect(f"rounds of shards: {rounds}", min(rounds) > 0 and max(rounds) - min(rounds) <= 2 * 16384 and sum(rounds) > 0)
-    # A task that fails says where to look, and the rest is not begun.
+    # A failed task reports where its log is, and the remaining tasks are not started.
     status, _, error = run("cluster", "local:1", CONFIG, *SMALL, "--tasks", "2", "--out", folder / "full")
     shutil.rmtree(folder / "full/shards/2")
     (folder / "full/shards/2").write_text("in the way")

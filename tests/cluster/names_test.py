@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""specsim cluster and hostile names: no path or option is read as a command, and --force removes what specsim wrote and nothing else.
+"""specsim cluster and hostile names: no path or option is read as a command, and --force removes only files that specsim wrote.
 
-A program called sbatch stands in for Slurm's: it keeps what it was given and runs the job as Slurm would, its arguments unread by any shell.
+A program called sbatch replaces Slurm's: it records its arguments and runs the job as Slurm would, without a shell that reads them.
 Runs at the root of the repository; SPECSIM names the program.
 """
 import json
@@ -36,9 +36,9 @@ for task in tasks or [None]:
         sys.exit(ended)
 print("7;here")
 """
-# Each would make "pwned" where a shell, or the header of a job, reads it as text.
+# Each name would make the file "pwned" if a shell, or the header of a job, read it as text.
 NAMES = ["a b", "$(touch pwned)", "`touch pwned`", "a;touch pwned;#", "a'touch pwned'", 'a"; touch pwned; "', "-n", "100%A%j", "a\\b", "{out}", "#SBATCH", "ä"]
-SAFE = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")  # of the jobs' names, which file names are made of
+SAFE = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")  # longest job name, which becomes part of file names
 BROKEN = ["nl\ntouch pwned\n#", "cr\rx", "esc\x1b[2J", "del\x7f", "next\u0085line"]
 
 
@@ -91,7 +91,7 @@ def names(folder):
 
 
 def drawn(folder):
-    """Names of any characters: what is refused has a control character, and begins nothing; all else reaches Slurm as it is."""
+    """Names of any characters: a refused name contains a control character and starts no job; all others reach Slurm unchanged."""
     draw = random.Random(20261129)
     pieces = [*"ab1 _-.,:;|&<>(){}[]$`'\"\\~*?!#%@=+^", "$(touch pwned)", "`touch pwned`", ";touch pwned;", "&&touch pwned", "--force", "#SBATCH --wrap=", "%A", "${IFS}",
               "ä", "\u202e", "\U0001f680", "\n", "\r", "\t", "\x1b", "\x7f", "\u0085", "\u2028"]
@@ -162,7 +162,7 @@ def force(folder):
             status, _, error = run(*begin, "--force", *more)
             expect(f"{what} {more}: {status} {error}", status == 2 and str(shards) in error and "allowed: another --out, or none of this name there" in error)
             expect(f"{what}: something was removed", (everything(out), everything(mine)) == before)
-    # What specsim wrote goes: finished shards, one that was cut off, and its pieces.
+    # Files that specsim wrote are removed: finished shards, a truncated one, and its parts.
     shutil.rmtree(out)
     run(*begin)
     whole = (out / "data.csv").read_bytes()

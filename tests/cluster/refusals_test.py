@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""specsim cluster: signals that end it, plans that are broken, output that nobody takes, and what --force and --dry-run leave alone.
+"""specsim cluster: signals that end it, broken plans, unread output, and files that --force and --dry-run must not touch.
 
 Runs at the root of the repository; SPECSIM names the program.
 """
@@ -26,7 +26,7 @@ def everything(folder):
 
 
 def processes_of(folder):
-    """Processes, by number, that have the folder among their arguments."""
+    """Process ids of processes that have the folder among their arguments."""
     found = {}
     for one in Path("/proc").iterdir():
         if one.name.isdigit():
@@ -60,7 +60,7 @@ def signals(folder):
         out = folder / f"signal {number.name}"
         process = subprocess.Popen([SPECSIM, "cluster", "local:2", *LONG, "--out", out], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         at_work(out)
-        for more in ([], ["--force"]):  # a second one beside it, which must not take its shards away
+        for more in ([], ["--force"]):  # a second run on the same folder, which must not overwrite the shards of the first
             ended, _, error = run("cluster", "local:1", *LONG, "--out", out, *more)
             expect(f"two at once: {ended} {error}", ended == 2 and "another specsim cluster is at work here, allowed: " in error)
         sent = time.monotonic()
@@ -79,7 +79,7 @@ def signals(folder):
             os.kill(one, signal.SIGTERM)
     expect(f"script: status {process.wait()}", process.returncode == 6)
     expect("script: work went on", gone(out))
-    # What was stopped goes on, and comes to the bytes of one run.
+    # An interrupted run resumes and writes the same bytes as an uninterrupted one.
     out = folder / "again"
     some = [CONFIG, "--set", "rounds=3e7", "--tasks", "2", "--out", out]
     process = subprocess.Popen([SPECSIM, "cluster", "local:2", *some], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -93,7 +93,7 @@ def signals(folder):
 
 
 def script_of_plot(folder):
-    """plot ends with its script, which waits here."""
+    """plot ends together with its script, which waits here."""
     drawn = folder / "drawn"
     drawn.mkdir()
     (drawn / "data.csv").write_text("a\n")
@@ -149,10 +149,10 @@ def output(folder):
             ended = run("cluster", "local:2", *SMALL, "--out", out, stdout=writes, **streams)[0]
             os.close(writes)
         expect(f"{name}: {ended}", ended == (4 if name == "full" else 0) and (out / "data.csv").exists())
-    ended, said, error = run("cluster", "status", folder / "full", "--quiet")
-    expect(f"quiet: {ended} {said} {error}", (ended, said, error) == (0, "", ""))
-    ended, said, error = run("cluster", "status", folder / "full", "--format", "json")
-    expect(f"json: {ended} {said} {error}", ended == 2 and said == "" and error == '--format: "json", allowed with cluster: table\n')
+    ended, text, error = run("cluster", "status", folder / "full", "--quiet")
+    expect(f"quiet: {ended} {text} {error}", (ended, text, error) == (0, "", ""))
+    ended, text, error = run("cluster", "status", folder / "full", "--format", "json")
+    expect(f"json: {ended} {text} {error}", ended == 2 and text == "" and error == '--format: "json", allowed with cluster: table\n')
     for arguments in (["\x1b[31mslurm", *SMALL], ["local:\x1b]0;x\x07", *SMALL, "--out", folder / "x"], ["status", folder / "\x1b[2J\u202e\x9b"]):
         ended, _, error = run("cluster", *arguments)
         expect(f"escapes: {ended} {error!r}", ended == 2 and "\\x1b" in error and not any(one in error for one in "\x1b\x07\u202e\x9b"))
@@ -165,8 +165,8 @@ def left_alone(folder):
     begin = ["cluster", "local:2", *SMALL, "--out", out]
     run(*begin)
     before = everything(out)
-    ended, said, error = run(*begin, "--force", "--dry-run")
-    expect(f"force and dry run: {ended} {said} {error}", ended == 0 and "2 of 2 shards are missing: 1-2" in said)
+    ended, text, error = run(*begin, "--force", "--dry-run")
+    expect(f"force and dry run: {ended} {text} {error}", ended == 0 and "2 of 2 shards are missing: 1-2" in text)
     expect("force and dry run deleted something", everything(out) == before)
     (out / "manifest.yaml").unlink()
     (out / "data.csv").write_text("mine\n")

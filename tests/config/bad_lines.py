@@ -1,4 +1,4 @@
-"""Bad command lines, and what the program says of each (bad_test.py)."""
+"""Bad command lines and the messages that the program prints for them (bad_test.py)."""
 CONFIG = "tests/config/good/zeros.yaml"
 INTEGER_SEED = "an integer in [0, 9.2e+18]"
 OPTIONS = "--set, --out, --threads, --seed, --shard, --resume, --force, --dry-run, --quiet, --trace, --format, --help"
@@ -12,7 +12,7 @@ CALIBRATE = ["calibrate", "--target", MODELS + "novels-0.2m-distilled", "--draft
 PASS = ["pass", "--hardware", "h100-sxm", "--model", "llama-2-7b"]
 CHOOSE = ["choose", "--target", "llama-3.1-8b", "--hardware", "h100-sxm"]
 
-# Arguments, and what standard error says.
+# Arguments and the expected standard error.
 LINES = [
     (["run", "tests/config/bad/no_such_file.yaml"],
      "tests/config/bad/no_such_file.yaml: cannot be read: no such file or directory, allowed: a readable YAML file"),
@@ -21,22 +21,22 @@ LINES = [
     (["run", ""], "the file name is empty, allowed: a readable YAML file"),
     (["run"], "specsim run needs a config; specsim run --help shows examples"),
     (["check"], "specsim check needs a config; specsim check --help shows examples"),
-    (["run", CONFIG, CONFIG], f'{CONFIG}: experiment "zeros" is in {CONFIG} as well, allowed: one name each'),
+    (["run", CONFIG, CONFIG], f'{CONFIG}: experiment "zeros" is also in {CONFIG}, allowed: one name each'),
     # --set
-    (["run", CONFIG, "--set", "rounds"], '--set: "rounds" is no path=value, allowed: a path and a value, as rounds=1e5'),
-    (["run", CONFIG, "--set", "=5"], '--set: "=5" is no path=value, allowed: a path and a value, as rounds=1e5'),
+    (["run", CONFIG, "--set", "rounds"], '--set: "rounds" is no path=value, allowed: a path and a value, such as rounds=1e5'),
+    (["run", CONFIG, "--set", "=5"], '--set: "=5" is no path=value, allowed: a path and a value, such as rounds=1e5'),
     (["run", CONFIG, "--set", "rounds="],
      "--set rounds: rounds is null (no value), allowed: an integer in [1, 10000000000000]"),
     (["run", CONFIG, "--set", "rounds=many"],
      '--set rounds:1:1: rounds is "many", allowed: an integer in [1, 10000000000000]'),
     (["run", CONFIG, "--set", "rounds=[1"],
-     '--set rounds:1:1: the list opened at 1:1 is not closed, allowed: "]" behind its last value'),
+     '--set rounds:1:1: the list opened at 1:1 is not closed, allowed: "]" after its last value'),
     (["run", CONFIG, "--set", "rounds=1: 2: 3"],
-     '--set rounds:1:5: ":" is out of place, allowed: one "key: value" in a line, or quotes around a text that has ": "'),
+     '--set rounds:1:5: ":" is out of place, allowed: one "key: value" per line, or quotes around a text that has ": "'),
     (["run", CONFIG, "--set", "rounds.x=5"],
      '--set rounds.x: path "rounds.x" runs through "rounds", which is 20000, allowed: a map or a list'),
     (["run", CONFIG, "--set", "pair.target.probabilities.5=0"],
-     '--set pair.target.probabilities.5: path "pair.target.probabilities.5" asks for item "5" of "pair.target.probabilities", '
+     '--set pair.target.probabilities.5: path "pair.target.probabilities.5" names item "5" of "pair.target.probabilities", '
      "which is a list of 5, allowed: an item from 0 to 4"),
     (["run", CONFIG, "--set", "pair..vocab=5"],
      '--set pair..vocab: path "pair..vocab" has an empty part, allowed: keys joined by "."'),
@@ -56,14 +56,14 @@ LINES = [
     (["run", CONFIG, "--set"], "--set: given without a value, or with one that it does not take, allowed: path=value: override the configs, e.g. --set rounds=1e5"),
     # runs of a server
     (["tune", "tests/data/tune/sglang_old.jsonl"],
-     "tests/data/tune/sglang_old.jsonl:1:1: the run speculates and its draft length is not stated, allowed: tests/data/tune/sglang_old.jsonl@k=K"),
+     "tests/data/tune/sglang_old.jsonl:1:1: the run speculates, but its draft length is not stated, allowed: tests/data/tune/sglang_old.jsonl@k=K"),
     (["tune", "tests/data/tune/profile_export_aiperf.csv"],
      "tests/data/tune/profile_export_aiperf.csv:1:1: neither concurrency nor request rate is stated, allowed: "
      "tests/data/tune/profile_export_aiperf.csv@concurrency=N or tests/data/tune/profile_export_aiperf.csv@rate=R"),
-    (["tune", PROMPTS], PROMPTS + ":1:1: no result of a benchmark that is known, " + RUNS),
+    (["tune", PROMPTS], PROMPTS + ":1:1: no result of a known benchmark, " + RUNS),
     (["tune", "LICENSE"], 'LICENSE:1:1: "MIT License", ' + RUNS),
     (["tune", "tests/data/tune/vllm_k3.json@k=many"],
-     'tests/data/tune/vllm_k3.json@k=many: "k=many" behind @, allowed: COLUMN=NUMBER with commas between'),
+     'tests/data/tune/vllm_k3.json@k=many: "k=many" after @, allowed: COLUMN=NUMBER with commas between'),
     (["tune", "tests/data/tune/vllm_k3.json@k=2"],
      "tests/data/tune/vllm_k3.json:1:1: 3 position_rates for a draft_length of 2, allowed: one per position at most"),
     # --seed, --shard, --threads, --out
@@ -78,13 +78,13 @@ LINES = [
       for threads in ("-1", "abc", "1.5", "", "2x", " 2", "1025", "99999999999999999999")],
     (["run", CONFIG, "--threads", "2", "--threads", "3"], "--threads: given more than once, allowed: once"),
     (["run", CONFIG, "--out", ""], '--out: "", allowed: a directory'),
-    (["run", CONFIG, "--resume"], "--resume: given without --out, allowed: with --out, where the unfinished run is"),
+    (["run", CONFIG, "--resume"], "--resume: given without --out, allowed: with the --out of the unfinished run"),
     (["run", CONFIG, "--out", "OUT", "--resume", "--force"], "--resume: given together with --force, allowed: one of them"),
     (["run", CONFIG, "--trace", "OUT/trace.json"],
      "--trace: given with a config that has no placement, allowed: with placement: {kind: NAME, ...}"),
     (["run", CONFIG, "--trace", ""], '--trace: "", allowed: a file'),
     (["run", CONFIG, "--quiet=yes"], "--quiet: given without a value, or with one that it does not take, allowed: no table, no warnings and no progress"),
-    # words that Boost takes for places in its own messages: with what() of its errors the program ran for ever
+    # words that Boost takes for placeholders in its own messages: with what() of its errors the program looped for ever
     (["theory", "--alph=%original_token%"], 'option "--alph=%original_token%" is short for several, allowed: --alpha, --alphas'),
     (["theory", "--draft-l=%original_token%"], '--draft-length: "%original_token%", allowed: an integer in [0, 64]'),
     (["run", CONFIG, "--thread=%value%%prefix%"], '--threads: "%value%%prefix%", allowed: an integer in [0, 1024]'),
@@ -100,10 +100,10 @@ LINES = [
                           "allowed: family, transform, context, drafter, verifier, policy, cost, hardware, model, engine, acceptance, placement, scheduler, arrivals, lengths, server_policy, routing, theory, closed_form"),
     (["describe"], "specsim describe needs a NAME, or KIND/NAME, as specsim list prints them"),
     (["describe", "verifier/tokn"], 'unknown part "verifier/tokn", did you mean "verifier/token"? '
-                                    "allowed: what specsim list prints, as NAME or KIND/NAME"),
-    (["reference", "now"], '"now" stands without an option, allowed: specsim reference > docs/reference.md'),
+                                    "allowed: names from specsim list, as NAME or KIND/NAME"),
+    (["reference", "now"], '"now" is given without an option, allowed: specsim reference > docs/reference.md'),
     # theory
-    (["theory"], "specsim theory: 0 ways of giving acceptance, allowed: one of --alpha, --alphas, --position-rates, --acceptance-rate, "
+    (["theory"], "specsim theory: 0 options for acceptance, allowed: one of --alpha, --alphas, --position-rates, --acceptance-rate, "
                  "--mean-acceptance-length, or --requests"),
     (["theory", "--alpha", "x"], '--alpha: "x", allowed: a number in [0, 1], or a percentage'),
     (["theory", "--alpha", "1.1"], '--alpha: "1.1", allowed: a number in [0, 1], or a percentage'),
@@ -114,7 +114,7 @@ LINES = [
     (["theory", "--mean-acceptance-length", "x"], '--mean-acceptance-length: "x", allowed: a number in [1, 65]'),
     (["theory", "--mean-acceptance-length", "6"], '--mean-acceptance-length: "6", allowed: a number in [1, 5]'),
     (["theory", "--alpha", "0.5", "--requests", "0.9:1e400"], '--requests: "1e400", allowed: a number in [1e-06, 1000000000]'),
-    (["theory", "--requests", "0.9", "--form", "all"], "--form: given with --requests alone, allowed: with --alpha or another acceptance"),
+    (["theory", "--requests", "0.9", "--form", "all"], "--form: given only with --requests, allowed: with --alpha or another acceptance"),
     (["theory", "--alphas", "0.5,"], '--alphas: "0.5,", allowed: values with commas between'),
     (["theory", "--alphas", "0.5,x"], '--alphas: "x", allowed: numbers in [0, 1] or percentages, with commas between'),
     (["theory", "--position-rates", "0.5,0.7"],
@@ -127,26 +127,26 @@ LINES = [
     # compare
     (["compare", "--alpha", "1"], '--alpha: "1", allowed: a number in [0.01, 0.99]'),
     (["compare", "--alpha", "0.5", "configs/examples/methods/trees.yaml"],
-     "--alpha: given with a config, whose distributions say the acceptance; allowed: without one"),
+     "--alpha: given with a config, whose distributions determine the acceptance; allowed: without one"),
     (["compare", "--temperature", "1.5"], '--temperature: "1.5", allowed: a number in [0, 1]'),
     (["compare", "--temperature", "0", "configs/examples/methods/trees.yaml"],
-     "--temperature: given with a config, whose pair says it (target_sampling); allowed: without one"),
+     "--temperature: given with a config, whose pair sets it (target_sampling); allowed: without one"),
     (["compare", "--batches", "1,0"], '--batches: "0", allowed: integers in [1, 1000000] with commas between'),
     (["compare", "--batches", "1,4,"], '--batches: "1,4,", allowed: values with commas between'),
     (["compare", "--rounds", "1.5"], '--rounds: "1.5", allowed: an integer in [1, 10000000000000]'),
     (["compare", "--threads", "all"], '--threads: "all", allowed: an integer in [0, 1024]'),
     (["compare", "--batch", "1", "--rounds", "1000"],
-     "warning: verifier kseq gains less from several chains on synthetic distributions than was published of it (docs/results/language.md): rank methods by it, or give a record (context: {process: trace})\n--rounds: rounds is 1000, allowed: at least 1024, a sequence of 64 in each of the 16 draws of distributions that errors come from"),
+     "warning: verifier kseq gains less from several chains on synthetic distributions than published (docs/results/language.md): rank methods by it, or give a record (context: {process: trace})\n--rounds: rounds is 1000, allowed: at least 1024, a sequence of 64 in each of the 16 draws of distributions from which errors are estimated"),
     (["compare", "--print-config", "configs/examples/methods/trees.yaml"], "--print-config: given with a config, allowed: without one, to print the built-in methods"),
     (["compare", "--batches", "4000", "--context", "8192"],
-     "the built-in methods: 15 of 15 cells do not fit the GPU, the smallest: batch 4000 at context 8192 needs more memory than there is (target weights 14.96 GiB, "
+     "the built-in methods: 15 of 15 cells do not fit the GPU; the smallest: batch 4000 at context 8192 needs more memory than there is (target weights 14.96 GiB, "
      "target KV 4000.49 GiB, draft weights 2.30 GiB, draft KV 1000.12 GiB, look-ahead slots 1.22 GiB: 5019.09 of 47.15 GiB; set aside: the driver 0.50 GiB, "
      "beyond gpu_memory_utilization 0.9 7.91 GiB, activations and logits 24.08 GiB), allowed: fewer sequences, shorter contexts, fewer bits, or more tensor_parallel"),
     (["compare", "configs/examples/methods/trees.yaml", "configs/examples/methods/eagle.yaml", "--rounds", "200000"],
-     "warning: verifier kseq gains less from several chains on synthetic distributions than was published of it (docs/results/language.md): rank methods by it, or give a record (context: {process: trace})\nconfigs/examples/methods/eagle.yaml:3:1: distributions, seed or rounds of method_eagle are not those of method_trees, allowed among methods that are compared: one pair, context, seed and "
+     "warning: verifier kseq gains less from several chains on synthetic distributions than published (docs/results/language.md): rank methods by it, or give a record (context: {process: trace})\nconfigs/examples/methods/eagle.yaml:3:1: distributions, seed or rounds of method_eagle differ from those of method_trees, allowed among compared methods: one pair, context, seed and "
      "number of rounds"),
     # plan
-    (["plan"], "specsim plan needs a config, whose distributions say the acceptance, or one of --alpha, --position-rates, --conditional-rates, "
+    (["plan"], "specsim plan needs a config, whose distributions determine the acceptance, or one of --alpha, --position-rates, --conditional-rates, "
      "--mean-acceptance-length, --acceptance-rate, --acceptance, --trace, --log; specsim plan --help shows examples"),
     (["plan", "--acceptance", "eagel-maths"], '--acceptance: unknown acceptance "eagel-maths", did you mean "eagle-maths"? allowed: <presets of acceptance>, '
      "or the path of a file with acceptance by depth and rank"),
@@ -163,7 +163,7 @@ LINES = [
     (["plan", "--alpha", "0.5", "--at-draft-length", "3"],
      "--at-draft-length: given without --mean-acceptance-length, --acceptance-rate or --log, allowed: with one of them, measured at this length"),
     (["plan", "--acceptance-rate", "0.723, 0.455", "--at-draft-length", "3"],
-     '--acceptance-rate: "0.723, 0.455", allowed: one figure; rates by position are --position-rates, or --conditional-rates where each is of the rounds that reach it'),
+     '--acceptance-rate: "0.723, 0.455", allowed: one figure; for rates by position use --position-rates, or --conditional-rates if each is over the rounds that reach it'),
     (["plan", "--alpha", "0.5", "--batch", "1,,2"], '--batch: "1,,2", allowed: values with commas between'),
     (["plan", "--alpha", "0.5", "--draft", "none", "--draft-tensor-parallel", "2"],
      "--draft-tensor-parallel: given without a draft model by name, allowed: with --draft NAME; inside the braces of one in braces"),
@@ -173,21 +173,21 @@ LINES = [
     (["plan", "--alpha", "0.5", "--hardware", "4090"],
      '--hardware: unknown hardware "4090", did you mean "rtx-4090"? allowed: ' + GPUS),
     # Options that change nothing.
-    (["plan", "--alpha", "0.5", "--server", "vllm"], "--server: given without --log, and changes nothing so; allowed: with --log"),
-    (["plan", "--alpha", "0.5", "--force"], "--force: given without --out, and changes nothing so; allowed: with --out"),
+    (["plan", "--alpha", "0.5", "--server", "vllm"], "--server: given without --log, so it has no effect; allowed: with --log"),
+    (["plan", "--alpha", "0.5", "--force"], "--force: given without --out, so it has no effect; allowed: with --out"),
     *[(["plan", "--alpha", "0.5", option, "3000"],
-       f"{option}: given with --alpha, which says the acceptance, so that nothing is simulated; allowed: one of them")
+       f"{option}: given with --alpha, which states the acceptance, so nothing is simulated; allowed: one of them")
       for option in ("--rounds", "--seed")],
     (["plan", "--alpha", "0.5", "--set", "rounds=3"],
-     "--set rounds: given with --alpha, which says the acceptance, so that nothing is simulated; allowed: one of them"),
+     "--set rounds: given with --alpha, which states the acceptance, so nothing is simulated; allowed: one of them"),
     (["compare", "--print-config", "--out", "OUT"],
-     "--print-config: given with --out, which is where rankings go, of which none is made; allowed: one of them"),
+     "--print-config: given with --out, which writes rankings, and no ranking is made; allowed: one of them"),
     (["serve", "--rate", "1", "--policy", "fixed:3", "--alpha", "0.5", "--draft", "eagle-head-8b", "--timeline-requests", "5"],
-     "--timeline-requests: given without --timeline, and changes nothing so; allowed: with --timeline"),
+     "--timeline-requests: given without --timeline, so it has no effect; allowed: with --timeline"),
     (["serve", "--rate", "1", "--policy", "adaptive", "--alpha", "0.5", "--draft", "eagle-head-8b"],
      "--policy: adaptive alone, allowed: adaptive:POLICY, policy that is followed: {kind: NAME, ...}, one of decode's"),
     (PASS + ["--products-only", "--context", "8"],
-     "--context: given with --products-only, which prices no attention and no LM head; allowed: one of them"),
+     "--context: given with --products-only, which excludes attention and LM head; allowed: one of them"),
     (["plan", "--alpha", "0.5", "--target", "meta-llama/Llama-3.1-8B-Instruct"],
      '--target: model "meta-llama/Llama-3.1-8B-Instruct": no such file or folder, did you mean "llama-3.1-8b"? allowed: the path of a '
      ".yaml file, a config.json or its folder, or a GGUF file, or a name (specsim list model)"),
@@ -209,8 +209,8 @@ LINES = [
      '--set cost.target.weight_bits: given together with --target, which sets cost.target, allowed: one of them'),
     (["plan", "--alpha", "0.5", "--set", "cost.target=llama-2-7b", "--tensor-parallel", "2"],
      '--set cost.target: given together with --tensor-parallel, which sets cost.target, allowed: one of them'),
-    (["plan", "configs/examples/two_gpus.yaml"], 'configs/examples/two_gpus.yaml:21:14: placement "plain", allowed: serial or none, which is what a '
-     "plan prices; specsim run compares placements"),
+    (["plan", "configs/examples/two_gpus.yaml"], 'configs/examples/two_gpus.yaml:21:14: placement "plain", allowed: serial or none, which a '
+     "plan covers; specsim run compares placements"),
     (["plan", "--alpha", "0.5", "--batch", "0"], '--batch: "0", allowed: integers in [1, 1000000] with commas between'),
     (["plan", "--alpha", "0.5", "--dtype", "fp9"],
      '--dtype: weights is "fp9", did you mean "fp8"? allowed: bf16, fp16, fp8, fp8_block, int8, int4, int4_g32, nvfp4, mxfp4, '
@@ -218,7 +218,7 @@ LINES = [
     (["plan", "--alpha", "0.5", "--dtype", "fp8", "--target", "{preset: llama-2-7b}"],
      "--dtype: given with a --target in braces, allowed: inside the braces"),
     (["plan", "--alpha", "0.5", "--hardware", "v100", "--dtype", "bf16"],
-     "--dtype: the target's weights of bf16 are multiplied with activations of bf16, arithmetic that NVIDIA V100 32GB SXM does not have, allowed: "
+     "--dtype: the target's weights of bf16 are multiplied with activations of bf16, but NVIDIA V100 32GB SXM does not have this arithmetic, allowed: "
      "weights of fp16 with fp16, fp8 with fp16, int8 with fp16, int4 with fp16, int4_g32 with fp16, mxfp4 with fp16, q4_0 with int8, q4_k_m with int8, "
      "q5_k_m with int8, q6_k with int8, q8_0 with int8, int4_g64 with fp16"),
     (["plan", "--alpha", "0.5", "--engine", "tgi"], '--engine: unknown engine "tgi", allowed: <names of engine>, or the path of a .yaml file'),
@@ -246,42 +246,42 @@ LINES = [
     ([*CALIBRATE, "--min-p", "2"], '--min-p: "2", allowed: a number in [0, 1]'),
     ([*CALIBRATE, "--longest-context", "10"], '--longest-context: "10", allowed: an integer in [32, 10000000]'),
     ([*CALIBRATE, "--batches", "1,4,"], '--batches: "1,4,", allowed: values with commas between'),
-    ([*CALIBRATE, "--longest-context", "32", "--draft-lengths", "16"], MODELS + "novels-0.2m-distilled: a context of 32 tokens, allowed with 16 behind the text in a round: at least 48"),
+    ([*CALIBRATE, "--longest-context", "32", "--draft-lengths", "16"], MODELS + "novels-0.2m-distilled: a context of 32 tokens, allowed with 16 after the text in a round: at least 48"),
     ([*CALIBRATE, "--peers"], "--peers: given with --device cpu, allowed: with --device cuda"),
     *[([*CALIBRATE, "--device", "cuda", option, value], f"{option}: given with --device cuda, allowed: with --device cpu")
       for option, value in (("--widen", "128"), ("--precision", "f16"), ("--clock", "wall"), ("--laws", "4"), ("--longest-context", "64"))],
     ([*CALIBRATE, "--device", "cuda", "--drafter", "argmax"], '--drafter: "argmax", allowed with --device cuda: model'),
-    (["validate", *CALIBRATE[1:], "--prompts", PROMPTS, "--held-out", PROMPTS], PROMPTS + ": prompt 1 is one of --prompts, allowed: others"),
+    (["validate", *CALIBRATE[1:], "--prompts", PROMPTS, "--held-out", PROMPTS], PROMPTS + ": prompt 1 is also in --prompts, allowed: prompts that are not"),
     (["validate", *CALIBRATE[1:], "--prompts", PROMPTS, "--held-out", PROMPTS, "--batches", "128"],
      PROMPTS + ": 100 prompts, allowed for a batch of 128: at least as many"),
     ([*CALIBRATE, "--draft-lengths", "4,65"], '--draft-lengths: "65", allowed: integers in [1, 64] with commas between'),
     (["calibrate", "--target", MODELS + "novels-0.2m-distilled", "--draft", MODELS + "tiny-qwen", "--out", "OUT"],
      MODELS + "tiny-qwen/config.json: vocab_size is 40 and the target's is 2048, allowed: one vocabulary for both"),
     (["calibrate", "--target", "lama-160m", "--draft", "llama-68m", "--out", "OUT"],
-     '--target: "lama-160m" is no directory and no known shape, allowed: a directory with config.json and model.safetensors or its index, '
-     "a file that ends in .gguf, or a name of configs/models (random weights, for timing alone)"),
+     '--target: "lama-160m" is neither a directory nor a known shape, allowed: a directory with config.json and model.safetensors or its index, '
+     "a file that ends in .gguf, or a name of configs/models (random weights, only for timing)"),
     (["calibrate", "--target", "no.gguf", "--draft", "llama-68m", "--out", "OUT"],
      "no.gguf: cannot be read: No such file or directory, allowed: a readable GGUF file"),
     ([*CALIBRATE, "--prompts", PROMPTS, "--overlong", "some"], '--overlong: "some", allowed: error, skip, cut'),
     (["fit", "tests/data/acceptance/trace_t1.jsonl", "--kind", "none"],
-     "tests/data/acceptance/trace_t1.jsonl: no request of kind none, allowed: a kind that it has"),
+     "tests/data/acceptance/trace_t1.jsonl: no request of kind none, allowed: a kind in this file"),
     (["fit", "tests/data/acceptance/lookup_prefixes.jsonl", "--draft-length", "11"],
-     "--draft-length: 11, allowed: 1 to 10 (what tests/data/acceptance/lookup_prefixes.jsonl holds)"),
+     "--draft-length: 11, allowed: 1 to 10 (lengths in tests/data/acceptance/lookup_prefixes.jsonl)"),
     (["fit", "tests/data/acceptance/rounds_t1.jsonl", "--draft-length", "3"],
-     "--draft-length: 3, allowed: 8 (what tests/data/acceptance/rounds_t1.jsonl holds)"),
+     "--draft-length: 3, allowed: 8 (lengths in tests/data/acceptance/rounds_t1.jsonl)"),
     (["fit", "tests/data/acceptance/rounds_t1.jsonl", "--held-out", "nowhere.jsonl"],
      "nowhere.jsonl: cannot be read: no such file or directory, allowed: a readable JSONL file"),
     (["fit", "tests/data/acceptance/rounds_t1.jsonl", "--temperature", "1"],
-     "--temperature: 1, allowed: with a table of acceptance, for a record has its own"),
-    (["fit", "eagle-vicuna-7b-chat", "--temperature", "1"], "--temperature: 1, allowed: without it, for the table states 0"),
+     "--temperature: 1, allowed: with a table of acceptance, since a record has its own"),
+    (["fit", "eagle-vicuna-7b-chat", "--temperature", "1"], "--temperature: 1, allowed: without it, since the table states 0"),
     (["fit", "eagle-vicuna-7b-chat", "--draft-length", "3"], "--draft-length: 3, allowed: with recorded acceptance"),
     (["fit", "medusa-vicuna-7b", "--temperature", "11"], '--temperature: "11", allowed: a number in [0, 10]'),
-    (["fit", "eagle-vicuna-7b-chat", "--force"], "--force: given without --out, and changes nothing so; allowed: with --out"),
-    (["run", CONFIG, "--force"], "--force: given without --out or --trace, and changes nothing so; allowed: with --out or --trace"),
+    (["fit", "eagle-vicuna-7b-chat", "--force"], "--force: given without --out, so it has no effect; allowed: with --out"),
+    (["run", CONFIG, "--force"], "--force: given without --out or --trace, so it has no effect; allowed: with --out or --trace"),
     (["check", CONFIG, "--force"],
-     "--force: given without --out, --trace or --junit, and changes nothing so; allowed: with --out, --trace or --junit"),
+     "--force: given without --out, --trace or --junit, so it has no effect; allowed: with --out, --trace or --junit"),
     (["import", "tests/data/logs/vllm.log", "--sglang-interval", "20"],
-     "--sglang-interval: given with a log of vllm, of which it says nothing; allowed: with lines of SGLang"),
+     "--sglang-interval: given with a log of vllm, to which it does not apply; allowed: with lines of SGLang"),
     *[(["cluster", "local:2", CONFIG, "--tasks", "2", "--out", "OUT", f"{option}={value}"],
        f"{option}: given with local:2, which makes no jobs of Slurm; allowed: with slurm")
       for option, value in (("--sbatch", "--partition=short"), ("--array", "10"), ("--at-once", "2"), ("--name", "mine"))],
@@ -310,7 +310,7 @@ LINES = [
     ([*PASS, "--logits", "some"], '--logits: "some", allowed: all, none, or an integer in [0, 1000000]'),
     ([*PASS, "--role", "tutor"], '--role: "tutor", allowed: target, draft'),
     (["pass", "--hardware", "h100-sxm", "--model", "eagle-head-7b"],
-     "--model: the target is a head that cannot stand alone, allowed: a whole model, or --role draft"),
+     "--model: the target is a head, not a whole model, allowed: a whole model, or --role draft"),
     # choose, energy and cost
     (["choose"], "specsim choose needs --target; specsim choose --help shows examples"),
     (["choose", "--target", "llama-3.1-8b"], "specsim choose needs --hardware; specsim choose --help shows examples"),

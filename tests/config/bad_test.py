@@ -2,18 +2,18 @@
 """Bad configs and bad command lines: each is refused with exit code 2, exactly the message on record, and nothing written.
 
     tests/config/bad_test.py            check the cases of tests/config/bad/*.cases, and the command lines of bad_lines.py
-    tests/config/bad_test.py --update   write the messages of the cases anew, to be read before they are committed
+    tests/config/bad_test.py --update   rewrite the messages of the cases; read them before you commit
 
-Runs at the root of the repository; SPECSIM names the program. A table of cases begins with the config that all of them vary:
+Runs at the root of the repository; SPECSIM names the program. A table of cases begins with the config that all cases vary:
 
     base:
-      KEY: VALUE              of the config, two columns in
+      KEY: VALUE              a section of the config, indented by two
 
     === NAME
-    KEY: VALUE                a section that replaces the base's, or follows it
+    KEY: VALUE                a section that replaces the base's, or is added
     without: KEY              a section of the base that is left out
     --- refused
-    FILE:9:5: MESSAGE         what standard error says, FILE for the config's path; <names of KIND> for what specsim list prints of it
+    FILE:9:5: MESSAGE         standard error; FILE is the config's path, <names of KIND> the names that specsim list prints
 
 Instead of sections a case may have "whole:" and a config, or "bytes:" and a file as a Python literal.
 """
@@ -42,7 +42,7 @@ def run(arguments):
 
 
 def check(arguments, expected, out):
-    """What is wrong with the refusal of `arguments`, as a list of texts; `out` must not be there afterwards."""
+    """Lists the problems with how `arguments` are rejected; `out` must not exist afterwards."""
     result = run(arguments)
     shown = "specsim " + " ".join(arguments)
     problems = []
@@ -84,7 +84,7 @@ def with_names(text):
 
 
 def without_names(text):
-    """The other way round, longest lists first; a list of fewer than three names may be there by chance."""
+    """The reverse replacement, longest lists first; lists of fewer than three names are skipped because they may occur by chance."""
     for folder in ("models", "hardware"):
         text = text.replace(presets_of(folder), f"<presets of {folder}>")
     for kind in sorted(KINDS, key=lambda kind: -len(names_of(kind))):
@@ -165,7 +165,7 @@ def check_line(number, arguments, expected, scratch):
 
 
 def check_unreadable(scratch):
-    """A config that may not be read. Root may read everything, and skips this."""
+    """A config without read permission. Root can read everything, and skips this."""
     path = scratch / "unreadable.yaml"
     path.write_text("experiment: x\n")
     path.chmod(0)
@@ -177,7 +177,7 @@ def check_unreadable(scratch):
 
 
 def check_no_file(scratch):
-    """No command, and configs that are no plain file."""
+    """Calls without a command, and configs that are no plain file."""
     problems = []
     result = run([])
     if result.returncode != 2 or result.stdout or b"usage: specsim COMMAND" not in result.stderr:
@@ -193,18 +193,18 @@ def check_no_file(scratch):
 
 
 def check_good(path):
-    """Unusual but right configs are taken."""
+    """Unusual but valid configs are accepted."""
     result = run(["run", str(path), "--set", "rounds=100"])
     refused = result.returncode != 0 or result.stderr
     return [f"{path} was refused: {result.stderr.decode(errors='replace')}"] if refused else []
 
 
 def check_warnings(scratch):
-    """What a cost model warns of is said once for all cells, and not at all with --quiet."""
+    """A cost model's warning is printed once for all cells, and not at all with --quiet."""
     path = scratch / "larger.yaml"
     path.write_text(Path(CONFIG).read_text() + "cost: {model: roofline, hardware: rtx-3090, target: llama-3.2-1b, draft: llama-2-7b}\n"
                     "sweep:\n  workload.batch: [1, 2, 4]\n")
-    expected = ["warning: NVIDIA GeForce RTX 3090: its figures are from memory, nobody has checked them",
+    expected = ["warning: NVIDIA GeForce RTX 3090: its figures are from memory, not verified",
                 "warning: the draft (llama-2-7b, 6.74B) is larger than the target (llama-3.2-1b, 1.24B)"]
     problems = []
     for more, lines in (([], expected), (["--quiet"], [])):

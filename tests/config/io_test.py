@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What the program does when the machine says no: files in the way, a full disk, a closed pipe, too little memory.
+"""The program on a machine with faults: files in the way, a full disk, a closed pipe, too little memory.
 
     tests/config/io_test.py
 
@@ -61,7 +61,7 @@ class Io(unittest.TestCase):
             result = run("run", CONFIG, "--out", str(out), "--force")
             self.failed(result, f"specsim: {out}/{name}: {message}\n")
             self.assertTrue((out / name / "mine").is_dir())
-            # The work is not lost: once the place is free, it goes on from the journal.
+            # The work is kept: once the place is free, the run continues from the journal.
             self.assertTrue((out / "journal.txt").exists())
             shutil.rmtree(out / name)
             self.assertEqual(run("run", CONFIG, "--out", str(out), "--resume").returncode, 0)
@@ -89,10 +89,10 @@ class Io(unittest.TestCase):
         self.assertEqual(result.returncode, IO_FAILED)
         self.assertRegex(result.stderr, r"^specsim: /proc/specsim: cannot be made a directory: [A-Z][a-z ]+\n$")
 
-    # The thread sanitizer's own start-up, before main, does not survive the limit.
+    # The thread sanitizer's own start-up, before main, fails under the limit.
     @unittest.skipIf("thread" in os.environ.get("SPECSIM_SANITIZE", ""), "thread sanitizer")
     def test_a_full_disk(self):
-        """A limit on the size of files acts as a disk that is full after so many bytes, at every place of the run."""
+        """A limit on the size of files acts as a disk that is full after that many bytes, at every place of the run."""
         whole = self.folder / "whole"
         self.assertEqual(run("run", CONFIG, "--out", str(whole)).returncode, 0)
         sizes = {name: (whole / name).stat().st_size for name in ("data.csv", "counts.csv", "manifest.yaml")}
@@ -147,11 +147,11 @@ class Io(unittest.TestCase):
                 result = run(*arguments, stdout=full)
             self.assertEqual(result.returncode, IO_FAILED, arguments)
             self.assertRegex(result.stderr, r"^specsim: .*: No space left on device\n$")
-        # What was asked for as files is there, even though nobody could read the table.
+        # The requested files exist although nobody could read the table.
         self.assertEqual(sorted(p.name for p in out.iterdir()), ["counts.csv", "data.csv", "manifest.yaml"])
 
     def test_a_closed_pipe(self):
-        """A reader that went away, such as head, is told nothing; the status is a failure where its output was all there is."""
+        """A closed reader, such as head, causes no message; the status is a failure if the table was the only output."""
         out = self.folder / "out"
         for arguments, status in ((["run", CONFIG, "--out", str(out)], 0), (["reference"], IO_FAILED), (["list"], IO_FAILED),
                                   (["run", CONFIG], IO_FAILED)):
@@ -171,10 +171,10 @@ class Io(unittest.TestCase):
             for arguments, status in ((["list"], 0), (bad, 2), (["nothing"], 2), ([], 2), (["list", "--nothing"], 2)):
                 result = subprocess.run(["bash", "-c", f'sleep 0.05 | "$0" "$@" {stream} >/dev/null; exit ${{PIPESTATUS[1]}}', SPECSIM, *arguments],
                                         timeout=60, check=False)
-                # The last stream is the output's pipe too: whoever hangs up early may not have had the list.
+                # The last stream is the output's pipe too: a reader that closes early may not have received the list.
                 allowed = (status, IO_FAILED) if arguments == ["list"] and "head" in stream else (status,)
                 self.assertIn(result.returncode, allowed, (stream, arguments))
-            # Its progress and its warnings get nowhere; the files are those of a run that is heard.
+            # Its progress and its warnings are lost; the files are those of a run with an open stream.
             out = self.folder / f"out{number}"
             result = subprocess.run(["bash", "-c", f'"$0" run "$1" --out "$2" {stream}; exit ${{PIPESTATUS[0]}}', SPECSIM, CONFIG, str(out)],
                                     stdout=subprocess.DEVNULL, timeout=60, check=False)
@@ -195,7 +195,7 @@ class Io(unittest.TestCase):
         self.failed(result, "specsim: standard output cannot be written: Bad file descriptor\n")
 
     def refused(self, arguments, message):
-        """Bad input, told within seconds and without filling memory."""
+        """Bad input is reported within seconds and without filling memory."""
         result = run(*arguments)
         self.assertEqual((result.stderr, result.stdout, result.returncode), (message + "\n", "", 2))
 
@@ -246,7 +246,7 @@ class Io(unittest.TestCase):
         dry = run("run", str(config), "--dry-run")
         self.assertEqual(dry.returncode, 2)
         self.assertRegex(dry.stdout, r"^1 cell, 1e\+06 rounds, about [0-9.]+ [GT]iB of tables \(largest set [0-9.]+ [GT]iB\)")
-        # The same pool over a small vocabulary is fine.
+        # The same pool over a small vocabulary is accepted.
         self.assertEqual(run("run", str(config), "--set", "pair.vocab=2", "--set", "context.pool=1024", "--set", "rounds=1000").returncode, 0)
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""specsim kernels --fit: products measured at twice their price make a GPU whose products cost twice, and nothing else changes."""
+"""specsim kernels --fit: if kernels take twice the estimated time, the fitted GPU's kernels take twice as long and nothing else changes."""
 import csv
 import os
 import shutil
@@ -44,16 +44,16 @@ with tempfile.TemporaryDirectory() as folder:
     out = os.path.join(folder, "out")
     told = specsim("kernels", table, "--out", out, "--fit")
     mine = os.path.join(out, "fitted", "h100-sxm.yaml")
-    assert f"the GPU with these prices: --hardware {mine}\n" in told, told
+    assert f"the GPU with these latencies: --hardware {mine}\n" in told, told
     arguments = ("--model", "llama-3.1-8b", "--tokens", "1,16,128", "--context", "4000", "--logits", "none", "--csv")
     before = columns(specsim("pass", "--hardware", "h100-sxm", *arguments))
     after = columns(specsim("pass", "--hardware", mine, *arguments))
     for tokens in ("1", "16", "128"):
         products = [sum(float(of[tokens][part]) for part in ("weights_ms", "compute_ms")) for of in (before, after)]
-        # The correction follows a shape within 5 %; a fit that did nothing would stay at 1.
+        # The correction follows a shape within 5 %; a fit without effect would stay at 1.
         assert 1.9 < products[1] / products[0] < 2.1, (tokens, products)
         assert before[tokens]["kv_ms"] == after[tokens]["kv_ms"], tokens
-    # A GPU that ships the fits of its sibling keeps them for what the table does not say.
+    # A GPU that uses the fits of a similar GPU keeps them for kinds that the table lacks.
     with open(table, encoding="utf-8") as file:
         text = file.read()
     with open(table, "w", encoding="utf-8") as file:
@@ -66,7 +66,7 @@ with tempfile.TemporaryDirectory() as folder:
         assert float(after[tokens]["weights_ms"]) > 1.8 * float(before[tokens]["weights_ms"]), tokens
     with open(table, "w", encoding="utf-8") as file:
         file.write(text)
-    # The GPU of one's own prices rows that have its name, and rows that name its file; one that no row is on is refused.
+    # A custom GPU estimates rows that have its name and rows that name its file; a GPU without any row is rejected.
     def middle(of):
         with open(os.path.join(folder, of, "errors.csv"), encoding="utf-8") as file:
             return float(next(row["median_ratio"] for row in csv.DictReader(file) if row["rows"] == "all"))
@@ -78,19 +78,19 @@ with tempfile.TemporaryDirectory() as folder:
     specsim("kernels", table, "--out", os.path.join(folder, "path"))
     assert middle("path") == middle("own"), middle("path")
     refused = specsim("kernels", table, "--out", os.path.join(folder, "none"), "--hardware", "rtx-4090", status=2)
-    assert "--hardware: no row is on it" in refused, refused
+    assert "--hardware: no row is on this GPU" in refused, refused
     with open(table, "w", encoding="utf-8") as file:
         file.write(text.replace("h100-sxm,", "nowhere.yaml,"))
     refused = specsim("kernels", table, "--out", os.path.join(folder, "none"), status=2)
     assert f"{table}:2:1: hardware nowhere.yaml: cannot be read" in refused, refused
     with open(table, "w", encoding="utf-8") as file:
         file.write(text)
-    # What was fitted prices its own table.
+    # A fitted GPU reproduces its own table.
     errors = specsim("kernels", table, "--out", os.path.join(folder, "again"))
-    assert "0.500" in errors, errors  # the shipped prices are half of what was measured
+    assert "0.500" in errors, errors  # the built-in estimates are half of the measured times
     with open(table, encoding="utf-8") as file:
         lines = file.readlines()
-    # Three rows of one shape say nothing of others.
+    # Three rows of one shape give no information on others.
     with open(table, "w", encoding="utf-8") as file:
         file.writelines(lines[:4])
     told = specsim("kernels", table, "--out", os.path.join(folder, "one"), "--fit")
@@ -102,20 +102,20 @@ with tempfile.TemporaryDirectory() as folder:
         file.writelines(lines[:3])
     message = specsim("kernels", table, "--out", os.path.join(folder, "few"), "--fit", status=2)
     assert "products.csv: nothing to fit, allowed: three rows or more of one engine and type on a GPU of configs/hardware" in message, message
-    # A name with quotes and a byte order mark; rows on a GPU's own file are priced, and not fitted.
+    # A name with quotes and a byte order mark; rows on a custom GPU file are estimated, not fitted.
     strange = os.path.join(folder, "it's \"mine\": {x.csv")
     own = os.path.join(folder, "own.yaml")
     shutil.copyfile("configs/hardware/h100-sxm.yaml", own)
     with open(strange, "w", encoding="utf-8-sig") as file:
         file.writelines([*lines, *(line.replace("h100-sxm,", f"{own},").replace(",mine,", ',"it\'s ""mine""",') for line in lines[1:20])])
     told = specsim("kernels", strange, "--out", os.path.join(folder, "strange"), "--fit")
-    assert "Traceback" not in told and "the GPU with these prices" in told, told
+    assert "Traceback" not in told and "the GPU with these latencies" in told, told
     fitted = os.path.join(folder, "strange", "fitted")
     specsim("pass", "--hardware", os.path.join(fitted, "h100-sxm.yaml"), *arguments)
     with open(os.path.join(fitted, "h100-sxm.kernels.yaml"), encoding="utf-8") as file:
         assert strange in yaml.safe_load(file)["source"]
-    # A table that a few bytes unpack to: refused before it is kept, and what is kept of a row is its numbers. Mutants: no limit; a dict for
-    # each row, 12 times the text.
+    # A table of a few bytes that expands to a large size: it is refused before it is stored, and only the numbers of a row are stored. Mutants: no
+    # limit; a dict for each row, 12 times the text.
     sys.path.insert(0, "scripts/kernels")
     import fit_kernels
     import resource
@@ -131,4 +131,4 @@ with tempfile.TemporaryDirectory() as folder:
     refused = subprocess.run([sys.executable, "-c", f"import sys; sys.path.insert(0, 'scripts/kernels'); import fit_kernels; list(fit_kernels.groups('product', {table!r}, {{}}))"],
                              capture_output=True, text=True)
     assert refused.returncode != 0 and "allowed: at most 200000 in a table to fit" in refused.stderr, refused.stderr
-print("twice the measured times, twice the price")
+print("twice the measured times, twice the estimate")

@@ -1,5 +1,5 @@
 #!/bin/bash
-# calibrate --device cuda from end to end, on the host's twin of a GPU: every table is there and whole, and bad luck is said plainly.
+# calibrate --device cuda from end to end, on the host's twin of a GPU: every table exists and is complete, and failures are reported clearly.
 set -uo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -21,7 +21,7 @@ tied_embeddings: false
 Y
 models=tests/data/models
 calibrate() { "$SPECSIM_TWIN" calibrate --device cuda --quick --repetitions 2 --batches 1 --draft-lengths 2 "$@"; }
-# whole FILE: at least two lines, all with as many fields as the first
+# whole FILE: at least two lines, all with the same number of fields
 whole() { awk -F, 'NR == 1 {n = NF} NF != n {exit 1} END {if (NR < 2) exit 1}' "$1" || fail "$1 is not whole"; }
 
 calibrate --target "$folder/tiny.yaml" --draft "$folder/tiny.yaml" --contexts 4,40 --out "$folder/shapes" >"$folder/log" 2>&1 ||
@@ -39,13 +39,13 @@ awk -F, '$1 == "empty_launch" {empty = $4} $1 == "host" {host[$3] = $4} $1 == "r
   $1 == "draws_and_acceptance" {all = $3 * draw[$3] + accept[$3]
                                 bad += differ($4, all) || differ($9 + 1, all / (round[$3] + host[$3]) + 1)}
   END {exit bad || launches[0] < 20 || launches[2] != 3 * launches[0] - 2}' "$folder/shapes/terms.csv" ||
-  fail "what is beside passes in a round: $(<"$folder/shapes/terms.csv")"
+  fail "time of a round besides its passes: $(<"$folder/shapes/terms.csv")"
 grep -qE 'are [0-9.]+ % of a round \(goal: at most 3 %\), draws and acceptance [0-9.]+ % \(goal: at most 2 %\)' "$folder/log" ||
   fail "no shares of a round"
 grep -q 'weights: random' "$folder/shapes/manifest.yaml" || fail "the manifest does not say that weights are random"
 cut -d, -f13 "$folder/shapes/passes.csv" | grep -qE '^[0-9a-f]{16}$' || fail "passes without a hash of logits"
 
-# What a run on a CPU left there would be taken for this one's: refused, and with --force replaced; a user's files stay.
+# Results of a run on a CPU could be mistaken for this run's: they are refused, and replaced with --force; a user's files stay.
 mkdir "$folder/enlarged"
 echo mine | tee "$folder"/enlarged/{acceptance_notes.csv,trace_that_matters.jsonl} >"$folder/enlarged/notes.txt"
 head -n 2 tests/data/prompts/calibration.jsonl >"$folder/fitted.jsonl"
@@ -59,7 +59,7 @@ enlarged() {
     --temperatures 1 --tokens 5 --out "$folder/enlarged" "$@" >"$folder/log" 2>&1
 }
 enlarged && fail "results are replaced without --force"
-grep -q 'results are here already' "$folder/log" || fail "said: $(tail -n 3 "$folder/log")"
+grep -q 'results are here already' "$folder/log" || fail "the program printed: $(tail -n 3 "$folder/log")"
 [[ -e $folder/enlarged/acceptance.csv ]] || fail "a refused run removed results"
 enlarged --force || fail "enlarged: $(tail -n 3 "$folder/log")"
 whole "$folder/enlarged/validation.csv"
@@ -68,10 +68,10 @@ whole "$folder/enlarged/validation.csv"
 for file in acceptance_notes.csv trace_that_matters.jsonl notes.txt; do
   [[ $(<"$folder/enlarged/$file") == mine ]] || fail "a user's file was touched: $file"
 done
-# Two prompts' distributions have no error to judge by.
+# Distributions of two prompts give no standard error.
 grep -q 'prompts: - of 0 points' "$folder/enlarged/summary.txt" || fail "acceptance is judged without an error"
 grep -q '^1,1,2,.*,enlarged,' "$folder/enlarged/validation.csv" || fail "no enlarged run of draft length 2"
-# The enlarged target is the draft's function: nothing is rejected.
+# The enlarged target computes the same function as the draft: nothing is rejected.
 awk -F, '$3 == 2 && ($7 != 3 || $9 != 3) {exit 1}' "$folder/enlarged/validation.csv" || fail "an enlarged model rejects its own drafts"
 "$SPECSIM" validate --quick --repetitions 9 --batches 1 --draft-lengths 2 --threads 1 --clock cpu --target $small --draft $small --prompts "$folder/fitted.jsonl" \
   --held-out "$folder/held_out.jsonl" --tokens 5 --out "$folder/on_cpu" >"$folder/log" 2>&1 || fail "on the CPU: $(tail -n 3 "$folder/log")"
@@ -85,14 +85,14 @@ refuses() {
   local part=$1 status=0
   shift
   "$@" >"$folder/log" 2>&1 || status=$?
-  if ((status != 2)) || ! grep -q -- "$part" "$folder/log"; then fail "status $status of: $* said: $(tail -n 2 "$folder/log")"; fi
+  if ((status != 2)) || ! grep -q -- "$part" "$folder/log"; then fail "status $status of: $* printed: $(tail -n 2 "$folder/log")"; fi
 }
 refuses 'GiB are needed (target.s weights 14.96' calibrate --target llama-3.1-8b --draft llama-3.2-1b --out "$folder/large"
 refuses 'allowed: HIDDENxFFNxLAYERS, at least 64x192x2, hidden a multiple of 32' calibrate --target $small --draft $small \
   --enlarge 100x256x3 --prompts "$folder/fitted.jsonl" --held-out "$folder/held_out.jsonl" --out "$folder/odd"
 refuses 'tiny-qwen/config.json: vocab_size is 40 and the target.s is 2048, allowed: one vocabulary for both' calibrate --target $small \
   --draft $models/tiny-qwen --out "$folder/vocab"
-# Another tokenizer with as many pieces.
+# Another tokenizer with the same number of pieces.
 cp -r $small "$folder/pieces"
 /usr/bin/python3 - "$folder/pieces/tokenizer.model" <<'P'
 import sys
@@ -103,8 +103,8 @@ open(sys.argv[1], "wb").write(data.replace(was, was[:-1] + b"z"))
 P
 refuses 'pieces/tokenizer.model: its pieces are not the target.s' calibrate --target $small --draft "$folder/pieces" \
   --prompts "$folder/fitted.jsonl" --held-out "$folder/held_out.jsonl" --out "$folder/other"
-refuses 'is no directory and no known shape' calibrate --target lama-160m --draft llama-68m --out "$folder/unknown"
-refuses 'held_out.jsonl: prompt 1 is one of --prompts, allowed: others' calibrate --target $small --draft $small \
+refuses 'is neither a directory nor a known shape' calibrate --target lama-160m --draft llama-68m --out "$folder/unknown"
+refuses 'held_out.jsonl: prompt 1 is also in --prompts, allowed: prompts that are not' calibrate --target $small --draft $small \
   --prompts "$folder/held_out.jsonl" --held-out "$folder/held_out.jsonl" --out "$folder/same"
 refuses 'held_out.jsonl: 2 prompts, allowed for a batch of 3' "$SPECSIM_TWIN" calibrate --device cuda --batches 1,3 --target $small \
   --draft $small --prompts tests/data/prompts/calibration.jsonl --held-out "$folder/held_out.jsonl" --out "$folder/few"
@@ -128,7 +128,7 @@ if ! nvidia-smi >/dev/null 2>&1; then
   refuses 'GPU 0: ' scripts/gpu/gpu_calibrate "$folder/none"
 fi
 
-# Where there is nothing to build, it says what to bring.
+# If a build is impossible, it prints which files are needed.
 mkdir -p "$folder/bare/scripts/gpu" && cp scripts/gpu/gpu_calibrate "$folder/bare/scripts/gpu/"
 status=0
 (unset SPECSIM && "$folder/bare/scripts/gpu/gpu_calibrate" "$folder/nothing_built") >"$folder/log" 2>&1 || status=$?
@@ -136,7 +136,7 @@ if ((status != 1)) || ! grep -q 'run scripts/gpu/gpu_bundle' "$folder/log" || [[
   fail "without a program: status $status, $(tail -n 2 "$folder/log")"
 fi
 
-# What scripts/gpu/gpu_calibrate does about failures: programs that fail as told, so many assertions or a status, with early starts and without.
+# How scripts/gpu/gpu_calibrate handles failures: programs that fail on demand, with a number of assertions or a status, with and without early starts.
 mkdir "$folder/fake"
 cat >"$folder/fake/specsim_tests_cuda" <<'F'
 #!/bin/bash
@@ -183,7 +183,7 @@ falls_back shapes_stuck 0 0 124 1 "self_test shapes shapes_without_early_start" 
 falls_back shapes_slow 0 0 124 0 "self_test shapes" rounds.csv & runs+=($!)
 for run in "${runs[@]}"; do wait "$run" || failed=1; done
 
-# A run that is killed leaves tables that are whole.
+# A killed run leaves complete tables.
 "$SPECSIM_TWIN" calibrate --device cuda --quick --repetitions 2 --batches 1 --draft-lengths 2 --target "$folder/tiny.yaml" \
   --draft "$folder/tiny.yaml" --contexts 4,40,300,500 --out "$folder/killed" >/dev/null 2>&1 &
 while [[ ! -e $folder/killed/passes.csv ]] && kill -0 $! 2>/dev/null; do sleep 0.1; done

@@ -1,4 +1,4 @@
-// From logits to tokens: the kernels against the CPU's distributions, draws and verifiers, outcome for outcome.
+// From logits to tokens: the kernels compared with the CPU's distributions, draws and verifiers, outcome by outcome.
 #include "sim/foundation/math/ratio_table.h"
 #include "sim/foundation/math/scan.h"
 #include "sim/foundation/math/simplex.h"
@@ -35,7 +35,7 @@ Distributions distributions_of(Device& device, const std::vector<float>& logits,
   return {distributions.download(), scans.download()};
 }
 
-// Whether the distributions of three rows, the last of them with many equal logits, are the CPU's: the same tokens stay.
+// Whether the distributions of three rows equal the CPU's. The last row has many equal logits: the same tokens must remain.
 bool distributions_are_right(Device& device, unsigned vocab, const math::Sampling& sampling) {
   std::vector<float> logits = numbers(3 * std::size_t{vocab}, 21);
   for (float& x : logits) x *= 8.0F;
@@ -61,7 +61,7 @@ bool distributions_are_right(Device& device, unsigned vocab, const math::Samplin
   return right;
 }
 
-// A sequence's state: drafts behind a text of `length` + 1 tokens.
+// State of a sequence: drafted tokens after a text of `length` + 1 tokens.
 struct State {
   std::vector<std::uint32_t> text;
   std::vector<std::uint32_t> lengths;
@@ -246,7 +246,7 @@ TEST_CASE("cuda: distributions with temperature, top-k, top-p and min-p are the 
       CHECK(distributions_are_right(*device, vocab, sampling));
       CHECK(distributions_are_right(*backwards, vocab, sampling));
     }
-  for (const Order order : {Order::ascending, Order::descending})  // as large as vocabularies are
+  for (const Order order : {Order::ascending, Order::descending})  // as large as real vocabularies
     CHECK(distributions_are_right(*test_device(order), 128256, {.temperature = 0.1, .top_k = 50, .top_p = 0.92}));
 }
 
@@ -283,7 +283,7 @@ TEST_CASE("cuda: mutants of distributions and cuts are seen") {
     run();
     turn();
   };
-  // Of equal logits of a slice, the last.
+  // Among equal logits of a slice, the last one.
   const auto last_peak = [](Kernel& kernel, const std::function<void()>& run) {
     run();
     const SlicePeaks* const own = std::get_if<SlicePeaks>(&kernel);
@@ -402,7 +402,7 @@ TEST_CASE("cuda: draws are those of math::ScanSums at the same addresses") {
 
 namespace {
 
-// `seen`: how often so many were accepted.
+// `seen`: counts by number of accepted tokens.
 bool acceptance_is_right(Device& device, AcceptanceRule rule, std::vector<int>& seen) {
   bool right = true;
   for (std::uint64_t trial = 0; trial < 60; ++trial) {
@@ -451,7 +451,7 @@ TEST_CASE("cuda: token, greedy and block acceptance are the CPU's verifiers, out
     std::vector<Mutant> mutants = {mutant<Accept>("the last draft is not judged",
                                                   [](Accept& k) { k.trial.draft_length -= k.trial.draft_length > 0 ? 1 : 0; }),
                                    mutant<Accept>("the last token is missing", [](Accept& k) { --k.trial.vocab; })};
-    if (rule != AcceptanceRule::greedy) {  // to which neither uniforms nor drafts' distributions matter
+    if (rule != AcceptanceRule::greedy) {  // which ignores uniforms and drafts' distributions
       mutants.push_back(mutant<ResidualSums>("sums of the first slice only",
                                              [](ResidualSums& k) { k.trial.vocab = std::min(k.trial.vocab, kSlice); }));
       mutants.push_back(mutant<Accept>("half of the key", [](Accept& k) { k.trial.sequences.key &= 0xFFFFFFFFU; }));

@@ -1,5 +1,5 @@
-// What becomes of products that a library refuses: a cuBLASLt made of the test's own functions, that refuses as told. Nothing of
-// it needs a GPU.
+// Handling of matrix products that a library rejects: the test supplies a fake cuBLASLt that rejects on demand. Nothing of it
+// needs a GPU.
 #ifdef SPECSIM_WITH_CUDA
 
 #include "sim/lab/cuda/gemm.h"
@@ -20,8 +20,8 @@ namespace {
 
 struct Fake {
   std::string refuses = {};           // a function's name
-  int ways = 8;                       // how many ways of multiplying it knows
-  int last_unusable = 0;              // how many of the last ways say of themselves that they cannot be used
+  int ways = 8;                       // number of algorithms that it offers
+  int last_unusable = 0;              // number of the last algorithms that report themselves as unusable
   std::set<std::uint64_t> fail = {};  // when multiplying
   std::vector<std::uint64_t> tried = {};
   std::vector<float> betas = {};
@@ -126,7 +126,7 @@ TEST_CASE("cuda: a product that the library has no way for is left to kernels, o
   CHECK(fake.open == 0);
 }
 
-TEST_CASE("cuda: of a library's ways the best that it does not refuse does a product, from then on at once") {
+TEST_CASE("cuda: a product uses the best algorithm that the library accepts, and remembers it") {
   fake = {.ways = 5, .last_unusable = 1, .fail = {0, 2}};
   const auto library = cuda::open_gemm_library(functions());
   CHECK(library->multiply(kProduct, nullptr, nullptr));
@@ -135,7 +135,7 @@ TEST_CASE("cuda: of a library's ways the best that it does not refuse does a pro
   CHECK(library->multiply(added, nullptr, nullptr));
   CHECK(fake.tried == Tried{0, 1, 1});
   CHECK(fake.betas == std::vector<float>{0.0F, 0.0F, 1.0F});
-  // One that has worked and fails has left who knows what.
+  // An algorithm that worked before and then fails has left an undefined result.
   fake.fail = {1};
   CHECK_THROWS_AS(library->multiply(kProduct, nullptr, nullptr), IoError);
   CHECK(fake.tried == Tried{0, 1, 1, 1});

@@ -18,7 +18,7 @@ constexpr double kRounding = 4e-3;  // relative error of rounding to bf16: half 
 
 template <class K>
 std::vector<float> product(Device& device, unsigned outputs, unsigned columns, unsigned rows, Finish finish) {
-  constexpr std::size_t kRowsBeyond = 8;  // mutants read on, and find numbers there
+  constexpr std::size_t kRowsBeyond = 8;  // mutants read beyond the end, and find numbers there
   const Buffer<Bf16> weights(device, rounded(numbers((outputs + kRowsBeyond) * columns, 1)));
   const Buffer<Bf16> x(device, rounded(numbers(std::size_t{rows} * columns, 2)));
   const std::size_t stride = outputs + 3;
@@ -99,7 +99,7 @@ struct Pass {
   unsigned row_warps = 1;
 };
 
-// Node i of the tree hangs on (i - 1) / 2.
+// The parent of node i of the tree is (i - 1) / 2.
 unsigned parent(unsigned i) { return (i - 1) / 2; }
 
 template <unsigned kWidth>
@@ -141,7 +141,7 @@ std::vector<float> attended(Device& device, const Pass& pass, bool reference) {
       cosines.push_back(static_cast<float>(std::cos(angle)));
       sines.push_back(static_cast<float>(std::sin(angle)));
     }
-  // What is cached; NaN in every place that nothing has been written to.
+  // Cached values; NaN in every place that has not been written.
   const std::size_t head_size = capacity * kWidth;
   std::vector<Bf16> keys(batch * pass.kv_heads * head_size, Bf16{0xFFFF});
   std::vector<Bf16> values(keys.size(), Bf16{0xFFFF});
@@ -207,7 +207,7 @@ std::vector<float> attended(Device& device, const Pass& pass, bool reference) {
     return out;
   }
 
-  constexpr std::uint32_t kShift = 2;  // lengths that lag behind, as a draft's do
+  constexpr std::uint32_t kShift = 2;  // lengths that lag, as a draft model's do
   std::vector<std::uint32_t> lagging = pass.lengths;
   for (std::uint32_t& length : lagging) length += kShift;
   const Buffer<std::uint32_t> d_sequence(device, sequence);
@@ -327,7 +327,7 @@ constexpr unsigned kBeyondRegisters = RmsNorm::kOwn * RmsNorm::kThreads + 700;  
 
 bool norm_is_right(Device& device, unsigned columns) {
   const std::size_t stride = columns + 20;
-  constexpr std::size_t kBeyond = 2;  // mutants read on, and find numbers there
+  constexpr std::size_t kBeyond = 2;  // mutants read beyond the end, and find numbers there
   const std::vector<float> x = numbers(3 * std::size_t{columns} + kBeyond, 8);
   const std::vector<float> weight = numbers(columns + kBeyond, 9);
   const std::vector<std::uint32_t> source = {2, 0};
@@ -363,7 +363,7 @@ bool norm_is_right(Device& device, unsigned columns) {
 
 bool activation_is_right(Device& device) {
   const unsigned width = 264;
-  const std::vector<float> y = numbers(4 * width + 8, 10);  // a mutant reads on, and finds numbers there
+  const std::vector<float> y = numbers(4 * width + 8, 10);  // a mutant reads beyond the end, and finds numbers there
   const Buffer<float> d_y(device, y);
   const Buffer<Bf16> gated(device, 2 * width);
   device.launch(Swiglu{.y = d_y.data(), .gated = gated.data(), .width = width, .count = 2});
@@ -449,7 +449,7 @@ TEST_CASE("cuda: mutants of rotation and attention are seen") {
   for (std::size_t position = 0; position < 320; ++position)
     for (unsigned i = 0; i < 8; ++i)
       cosines.push_back(static_cast<float>(std::cos(static_cast<double>(position) * std::pow(5e3, -0.125 * i))));
-  // Each row sees its sequence's tokens but its own root.
+  // Each row sees its sequence's tokens except its own root.
   std::vector<std::uint64_t> rootless(18);
   const std::vector<Mutant> of_any = {
       mutant<Rotate>("another base of the angles", [&](Rotate& k) { k.cosines = cosines.data(); }),

@@ -26,7 +26,7 @@ struct OnTwin {
   std::unique_ptr<cuda::DeviceModel> model;
 };
 
-// Weights that bf16 holds, so that only activations differ.
+// Weights that are exact in bf16, so that only activations differ.
 std::shared_ptr<const llm::Weights> bf16_weights(const std::string& name) {
   return std::make_shared<llm::Weights>(llm::load_weights("tests/data/models/" + name, llm::Precision::bf16));
 }
@@ -41,10 +41,10 @@ TEST_CASE("cuda: logits are the CPU's, for models with biases, scaled positions 
     const OnTwin gpu(weights);
     const auto cpu_cache = cpu->make_cache(1, 64);
     const auto gpu_cache = gpu.model->make_cache(1, 64);
-    const std::vector<Token> tokens = some_tokens(weights->config, 37);  // more than kernels for few rows take at once
+    const std::vector<Token> tokens = some_tokens(weights->config, 37);  // more than the kernels for few rows take at once
     CHECK(distance(all_logits(*gpu.model, *gpu_cache, tokens), all_logits(*cpu, *cpu_cache, tokens)) < kClose);
     CHECK(gpu_cache->length(0) == 37);
-    // A tree on top, and the path that is kept.
+    // A tree on top, and the accepted path.
     const std::vector<int> parents = {-1, 0, 0, 1, 2, 3};
     const std::vector<Token> tree = {3, 1, 4, 1, 5, 9};
     CHECK(distance(all_logits(*gpu.model, *gpu_cache, tree, parents), all_logits(*cpu, *cpu_cache, tree, parents)) < kClose);
@@ -53,7 +53,8 @@ TEST_CASE("cuda: logits are the CPU's, for models with biases, scaled positions 
     const std::vector<Token> more = {7, 8};
     const std::vector<float> after = all_logits(*gpu.model, *gpu_cache, more);
     CHECK(distance(after, all_logits(*cpu, *cpu_cache, more)) < kClose);
-    // As if the path had been the text all along; on a GPU, a matrix instruction adds up in an order that depends on the places.
+    // The path must give the same result as if it had always been the text; on a GPU, a matrix instruction adds in an order that
+    // depends on the places.
     gpu_cache->rewind(0, 37);
     all_logits(*gpu.model, *gpu_cache, {3, 4, 5});
     const std::vector<float> chain = all_logits(*gpu.model, *gpu_cache, more);
@@ -64,7 +65,7 @@ TEST_CASE("cuda: logits are the CPU's, for models with biases, scaled positions 
   }
 }
 
-TEST_CASE("cuda: mutants of what a model alone can show are seen") {
+TEST_CASE("cuda: mutants that only a model can reveal are detected") {
   const auto weights = bf16_weights("tiny-llama3");
   const std::vector<Token> text = some_tokens(weights->config, 37);
   const std::vector<Token> tree = {3, 1, 4, 1, 5, 9};
@@ -99,7 +100,7 @@ TEST_CASE("cuda: mutants of what a model alone can show are seen") {
                 });
 }
 
-TEST_CASE("cuda: rows of a pass of up to 8, equally many of each sequence, have the same logits to the last bit as alone") {
+TEST_CASE("cuda: up to 8 rows of a pass, equally many of each sequence, have bitwise the same logits as alone") {
   const auto weights = bf16_weights("novels-0.2m-distilled");
   const std::vector<Token> text = some_tokens(weights->config, 150);
   const std::vector<Token> tokens = {3, 1, 4, 1};
@@ -109,7 +110,7 @@ TEST_CASE("cuda: rows of a pass of up to 8, equally many of each sequence, have 
     const auto cache = model.make_cache(2, 256);
     std::vector<float> apart;
     for (const std::size_t s : {0, 1}) {
-      const std::size_t length = s == 0 ? 50 : 150;  // attention's one chunk of places, and two
+      const std::size_t length = s == 0 ? 50 : 150;  // one chunk of attention's places, and two
       for (std::size_t at = 0; at < length; at += 50)
         all_logits(model, *cache,
                    {text.begin() + static_cast<std::ptrdiff_t>(at), text.begin() + static_cast<std::ptrdiff_t>(at + 50)}, {}, s);
@@ -198,7 +199,7 @@ TEST_CASE("cuda: random weights of a shape are never zero, and memory is counted
 
 TEST_CASE("cuda: a sequence whose logits are not finite is named, of the target and of the draft") {
   const auto device = test_device();
-  const auto weights = weights_of("tiny-qwen");  // whose head is not its embedding
+  const auto weights = weights_of("tiny-qwen");  // whose head is not tied to its embedding
   const auto model = [&](bool broken) {
     auto parameters = std::make_shared<cuda::DeviceWeights>(cuda::real_weights(*device, *weights));
     std::vector<cuda::Bf16> embedding = parameters->embedding.data.download();

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""scripts/gpu/gpu_baselines.py without PyTorch and without a GPU: what specsim writes for it, on the host's twin, against a forward pass in
-NumPy in transformers' place; and that comparisons see what is wrong."""
+"""scripts/gpu/gpu_baselines.py without PyTorch and without a GPU: specsim's files for it, from the host's twin, are compared with a forward pass
+in NumPy in place of transformers. The comparison must detect errors.
+"""
 import contextlib
 import io
 import os
@@ -28,7 +29,7 @@ class Numbers:
 
 
 class Model:
-    """As transformers loads one: a parameter and a buffer."""
+    """A module with the attributes of transformers' modules: a parameter and a buffer."""
 
     def __init__(self):
         self.weight = SimpleNamespace(data=Numbers("float16"))
@@ -86,7 +87,7 @@ with tempfile.TemporaryDirectory() as name:
     expect("passes of others than one sequence of the target", gpu_baselines.read_passes(table) == {(8, 2048): "1.5"})
     expect("passes of no table", gpu_baselines.read_passes(None) == gpu_baselines.read_passes(folder / "none.csv") == {})
 
-    # A part that fails takes no other along. PyTorch's part is played by what main asks of it.
+    # A failed part does not stop the others. PyTorch is replaced by the attributes that main uses.
     sys.modules["torch"] = SimpleNamespace(cuda=SimpleNamespace(is_available=lambda: True), manual_seed=lambda seed: None,
                                            no_grad=contextlib.nullcontext)
     table.unlink()

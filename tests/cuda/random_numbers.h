@@ -9,7 +9,7 @@
 
 namespace specsim::tests {
 
-// Uniform on [-1, 1), then rounded to bf16 where they are to be.
+// Uniform on [-1, 1), then rounded to bf16 if requested.
 inline std::vector<float> numbers(std::size_t count, std::uint64_t seed) {
   rng::Stream stream(rng::make_key(seed, 0), rng::Purpose::distribution, 0, 0);
   std::vector<float> values(count);
@@ -27,7 +27,7 @@ inline std::vector<float> as_floats(const std::vector<cuda::Bf16>& values) {
   return out;
 }
 
-// |out - reference| / |reference|; NaN where anything is.
+// |out - reference| / |reference|; NaN if any element is NaN.
 template <class A, class B>
 double distance(const std::vector<A>& out, const std::vector<B>& reference) {
   double difference = 0.0;

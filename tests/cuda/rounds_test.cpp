@@ -1,5 +1,5 @@
-// Whole rounds on the device's twin: what they emit is what the CPU's decoder emits from the same distributions, and plain
-// decoding at temperature 0.
+// Whole rounds on the device's twin: they emit the tokens of the CPU's decoder for the same distributions, and of decoding
+// without speculation at temperature 0.
 #include "sim/foundation/math/scan.h"
 #include "sim/lab/cuda/device_times.h"
 #include "sim/lab/llm/decoder.h"
@@ -18,7 +18,7 @@ namespace {
 struct Pair {
   std::unique_ptr<cuda::Device> device = test_device();
   std::unique_ptr<cuda::DeviceModel> target = model("novels-0.2m-distilled", 6);
-  std::unique_ptr<cuda::DeviceModel> draft = model("novels-0.2m-distilled", 1);  // the same with its last layer cut off
+  std::unique_ptr<cuda::DeviceModel> draft = model("novels-0.2m-distilled", 1);  // the same model without its last layer
 
   std::unique_ptr<cuda::DeviceModel> model(const std::string& name, std::size_t layers) const {
     llm::Weights weights = llm::load_weights("tests/data/models/" + name);
@@ -72,7 +72,7 @@ TEST_CASE("cuda: graphs, batches and single launches give the same rounds") {
   CHECK(run(pair, single, 4)[0] == texts[0]);
 }
 
-TEST_CASE("cuda: rounds that are prepared make no graph later, and emit what they would have emitted") {
+TEST_CASE("cuda: prepared rounds create no graph later, and emit the same tokens") {
   const Pair pair;
   const std::vector<Token> prompt = some_tokens(pair.target->config(), 126);
   const std::vector<std::uint64_t> ids = {7};
@@ -138,17 +138,17 @@ TEST_CASE("cuda: every round's drafts, acceptance and final token are the CPU's 
     }
     CHECK(rejections > 0);
     CHECK(rejections < 12);
-    // And the distributions are those of this text, token by token: nothing stale in either cache.
+    // The distributions are those of this text, token by token: neither cache has stale entries.
     const auto fresh = pair.target->make_cache(1, 256);
     const std::vector<Token> text = decoding.texts()[0];
     const std::vector<float> logits = all_logits(*pair.target, *fresh, {text.begin(), text.end() - 1});
     std::vector<double> distribution(vocab);
     llm::distribution_of_logits(std::span(logits).last(vocab), settings.sampling, distribution);
-    const std::size_t row = decoding.accepted()[0];  // the last token was drawn from, or beside, this row
+    const std::size_t row = decoding.accepted()[0];  // the last token was drawn from this row or the next one
     const std::vector<double> last = decoding.target_distributions();
     double difference = 0.0;
     for (std::size_t x = 0; x < vocab; ++x) difference += std::abs(distribution[x] - last[row * vocab + x]);
-    // On a GPU the long pass goes by way of a library, whose sums are folded elsewhere: some numbers round to the next bf16.
+    // On a GPU the long pass uses a library that adds in another order: some numbers round to the next bf16.
     CHECK(difference < (device_is_gpu() ? 2e-2 : 1e-5));
   }
 }

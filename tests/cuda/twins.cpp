@@ -30,7 +30,7 @@ namespace context = boost::context::detail;
 constexpr std::size_t kStack = std::size_t{64} << 10;
 constexpr int kPoison = 0xFF;  // NaN as a float, as a double and as bf16
 
-// The threads of one block, one after the other on stacks of their own.
+// The threads of one block, one after the other, each with its own stack.
 class Block final : public cuda::HostBlock {
  public:
   explicit Block(Order order) : order_(order) {}
@@ -179,7 +179,7 @@ class Block final : public cuda::HostBlock {
     fibers_[thread].waits = what;
     leave(false);
   }
-  // Lets go of the groups that all wait for the same.
+  // Continues groups whose threads all wait for the same operation.
   bool release() {
     bool any = false;
     const auto all_wait = [&](unsigned first, unsigned last, Waits what) {

@@ -1,6 +1,6 @@
-// A device made of the host: kernels run block by block, a block's threads as fibers that take turns at barriers, shuffles and
-// matrix instructions. Memory is poisoned where it was not written, barriers that not all threads reach are an error, and `order`
-// changes which block of a row, and which thread between two barriers, goes first: an outcome that depends on it lacks a barrier.
+// A device emulated on the host. Kernels run block by block; a block's threads are fibers that switch at barriers, shuffles and
+// matrix instructions. Unwritten memory is poisoned, and a barrier that some threads do not reach is an error. `order` changes
+// which block of a row, and which thread between two barriers, runs first: a result that depends on it lacks a barrier.
 #pragma once
 
 #include "sim/lab/cuda/device.h"
@@ -16,7 +16,7 @@ using Change = std::function<void(cuda::Kernel& kernel, const std::function<void
 
 std::unique_ptr<cuda::Device> host_twin(Order order = Order::ascending, Change change = {});
 
-// What the tests run on: the twin, or the GPU of the number in SPECSIM_GPU, with memory poisoned too. There `ascending` lets
+// The device under test: the twin, or the GPU with the number in SPECSIM_GPU, with poisoned memory. There `ascending` lets
 // kernels start early unless SPECSIM_GPU_EARLY_START is 0, `descending` does not: outcomes that differ lack a wait.
 std::unique_ptr<cuda::Device> test_device(Order order = Order::ascending);
 bool device_is_gpu();

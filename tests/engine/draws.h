@@ -64,7 +64,7 @@ inline void passes(const char* what, const std::vector<double>& values, double c
   const Estimate e = judge(values, batches, claim);
   INFO(what << ": claimed " << claim << ", found " << e.mean << " +- " << e.standard_error << ", p " << e.p_value);
   CHECK(e.p_value > level());
-  CHECK(e.standard_error < 0.02 * claim);  // or the check says little
+  CHECK(e.standard_error < 0.02 * claim);  // or the check has little power
 }
 
 // The same check on a mutant, which it must reject.

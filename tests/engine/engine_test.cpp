@@ -26,7 +26,7 @@ using specsim::tests::ps;
 
 namespace {
 
-// A schedule as its author would write it down: what was asked for, in order, with what was cancelled struck out.
+// A schedule as a list: the scheduled events in order, without the cancelled ones.
 struct Asked {
   std::int64_t time_ps;
   Priority priority;
@@ -82,7 +82,7 @@ std::uint64_t fingerprint_of(const std::function<void(EventLoop&)>& schedule) {
 
 }  // namespace
 
-TEST_CASE("events run by time, priority and order of scheduling: a stable sort says the same") {
+TEST_CASE("events run by time, priority and order of scheduling, as a stable sort orders them") {
   for (const std::uint64_t seed : {1, 2, 3, 4, 5}) {
     RandomSchedule schedule(seed, 100'000);
     const auto alive = static_cast<std::size_t>(
@@ -91,7 +91,7 @@ TEST_CASE("events run by time, priority and order of scheduling: a stable sort s
     REQUIRE(schedule.engine.run() == alive);
     INFO("seed " << seed);
     CHECK(schedule.ran == sorted_names(schedule.asked, contract));
-    // Oracles with one mistake each must be told apart.
+    // Oracles with one mistake each must be distinguished.
     std::vector<Asked> backwards(schedule.asked.rbegin(), schedule.asked.rend());
     CHECK(schedule.ran != sorted_names(backwards, contract));  // last in, first out among ties
     CHECK(schedule.ran != sorted_names(schedule.asked, [](const Asked& a, const Asked& b) { return a.time_ps < b.time_ps; }));
@@ -106,7 +106,7 @@ TEST_CASE("events run by time, priority and order of scheduling: a stable sort s
 }
 
 TEST_CASE("the same order holds when events schedule and cancel as they run") {
-  // The oracle is an ordered map from (time, priority, count) to name, with its own book of what is pending.
+  // The oracle is an ordered map from (time, priority, count) to name, with its own list of pending events.
   for (const std::uint64_t seed : {11, 12, 13}) {
     struct RandomSchedule {
       explicit RandomSchedule(std::uint64_t seed) : draws(seed) {}
@@ -202,8 +202,8 @@ TEST_CASE("an id is never mistaken for a later event in the same place") {
   CHECK(engine.pending() == 0);
 }
 
-TEST_CASE("many cancellations leave nothing behind and keep the order") {
-  // Enough of them to sweep the heap several times.
+TEST_CASE("many cancellations leave no events and keep the order") {
+  // Enough events to sweep the heap several times.
   EventLoop engine;
   std::vector<int> ran;
   std::vector<EventId> ids;
@@ -216,7 +216,7 @@ TEST_CASE("many cancellations leave nothing behind and keep the order") {
   for (int i = 0; i < 200; ++i) REQUIRE(ran[static_cast<std::size_t>(i)] == 19'900 - 100 * i);
 }
 
-TEST_CASE("scheduling in the past fails and says when, and the engine goes on") {
+TEST_CASE("scheduling in the past fails with the time in the message, and the engine continues") {
   EventLoop engine;
   int ran = 0;
   engine.schedule_at(at_ps(10), [&engine] { engine.schedule_at(at_ps(9), [] {}); });
@@ -283,7 +283,7 @@ TEST_CASE("an event can be scheduled before those that wait, after a run that en
   CHECK(ran == "abcd");
 }
 
-TEST_CASE("zero delays run now, after what already waits at this moment, unless their priority is lower in number") {
+TEST_CASE("zero delays run at the current time, after events that already wait, unless their priority number is lower") {
   EventLoop engine;
   std::string ran;
   engine.schedule_at(at_ps(3), [&] {
@@ -340,8 +340,8 @@ TEST_CASE("the fingerprint shows order, time, priority and label, and nothing of
                                        fingerprint_of([](EventLoop&) {})};
   CHECK(different.size() == 6);
 
-  // Other engines with the same events: one whose slots are in another order, one whose heap was swept, one that ran in
-  // steps. The cancelled events took sequence numbers, so each engine cancels equally many.
+  // Other engines with the same events: one with slots in another order, one with a swept heap, one that ran in steps. The
+  // cancelled events took sequence numbers, so each engine cancels equally many.
   const auto with = [](const std::vector<int>& cancel_order, bool in_steps) {
     EventLoop engine;
     engine.record_fingerprint();
@@ -367,7 +367,7 @@ TEST_CASE("the fingerprint shows order, time, priority and label, and nothing of
 }
 
 TEST_CASE("the fingerprint of a small schedule is this number") {
-  // Guards what the property tests prove: a change of this number is a change of behaviour or of the hash.
+  // Fixes the behaviour that the property tests check: a change of this number is a change of behaviour or of the hash.
   RandomSchedule schedule(1, 1000);
   schedule.engine.record_fingerprint();
   schedule.engine.run();

@@ -27,11 +27,11 @@ constexpr std::size_t kCustomers = 600'000;
 enum class Distribution { exponential, deterministic };
 
 struct Setting {
-  double load = 0.7;  // the busy share of each unit that is asked for
+  double load = 0.7;  // the busy share of each requested unit
   unsigned units = 1;
   Distribution service = Distribution::exponential;
   double slower = 1.0;  // mutant: services longer by this factor
-  double lost = 0.0;    // mutant: the part of customers who are turned away
+  double lost = 0.0;    // mutant: the share of customers who are turned away
   std::uint64_t seed = 1;
 };
 
@@ -44,7 +44,7 @@ class Queue {
     engine_.run();
   }
   std::vector<double> waits;           // in the order of starts
-  std::vector<double> in_system_seen;  // what arriving customers see: time averages, since the arrivals are Poisson
+  std::vector<double> in_system_seen;  // the state seen by arriving customers: time averages, since the arrivals are Poisson
   std::vector<std::int64_t> arrivals_ps;
   std::vector<std::int64_t> services_ps;
   std::vector<std::int64_t> starts_ps;
@@ -108,7 +108,7 @@ TEST_CASE("a server's timetable: two units, five jobs") {
   CHECK(server.utilisation() == Approx(27.0 / 34.0).epsilon(1e-15));
 }
 
-TEST_CASE("a request made when a job finishes queues behind those who wait") {
+TEST_CASE("a request made when a job finishes queues after those that already wait") {
   EventLoop engine;
   FifoServer server(engine, "gpu");
   std::string order;

@@ -21,7 +21,7 @@ using specsim::tests::rejects;
 
 namespace {
 
-// Jobs "name at work weight most", and when each finished: "a@2000 b@2000 ".
+// Jobs "name at work weight most", and the time when each finished: "a@2000 b@2000 ".
 struct Planned {
   char name;
   std::int64_t at;
@@ -54,7 +54,7 @@ constexpr std::size_t kJobs = 400'000;
 struct Setting {
   bool exponential = true;
   double slower = 1.0;
-  bool in_turn = false;  // mutant: first come, first served in the place of sharing
+  bool in_turn = false;  // mutant: first come, first served instead of sharing
   std::uint64_t seed = 1;
 };
 
@@ -101,14 +101,14 @@ TEST_CASE("timetables of processor sharing") {
   CHECK(timetable({{'a', 5, 1000}, {'b', 5, 1000}, {'c', 5, 1000}}, 3000) == "a@3005 b@3005 c@3005 ");
   // A late joiner: a runs alone to 400, then both at half speed; a has 600 left and is done at 1600, when b has 400 left.
   CHECK(timetable({{'a', 0, 1000}, {'b', 400, 1000}}, 2000) == "a@1600 b@2000 ");
-  // Weights 3 and 1: a is done at 400 of 300 work; b had 100 and needs 200 more alone.
+  // Weights 3 and 1: a is done at 400 after 300 work; b has done 100 and needs 200 more alone.
   CHECK(timetable({{'a', 0, 300, {.weight = 3.0}}, {'b', 0, 300}}, 600) == "a@400 b@600 ");
   // a can use a quarter of the speed at most, alone or not; b gets the rest.
   CHECK(timetable({{'a', 0, 100, {.most = 0.25}}, {'b', 0, 300}}, 400) == "a@400 b@400 ");
   CHECK(timetable({{'a', 0, 100, {.most = 0.25}}}, 400) == "a@400 ");
-  // Both capped: the rest of the speed is nobody's.
+  // Both are capped: the rest of the speed is unused.
   CHECK(timetable({{'a', 0, 100, {.most = 0.25}}, {'b', 0, 100, {.most = 0.5}}}, 400) == "b@200 a@400 ");
-  // What a capped job leaves is divided by weight: a 1/8, b and c 7/16 each and not 1/3.
+  // The share that a capped job leaves is divided by weight: a gets 1/8, b and c get 7/16 each and not 1/3.
   CHECK(timetable({{'a', 0, 200, {.most = 0.125}}, {'b', 0, 700}, {'c', 0, 700}}, 1600) == "a@1600 b@1600 c@1600 ");
   // A gap, an empty job, and a job that comes when another leaves.
   CHECK(timetable({{'a', 0, 10}, {'b', 10, 10}, {'c', 100, 0}, {'d', 200, 1}}, 21) == "a@10 b@20 c@100 d@201 ");
@@ -138,8 +138,8 @@ TEST_CASE("the work done is the work asked, with weights and caps at random") {
   jobs.engine.schedule_at(SimTime(), [&jobs] { jobs.come(); });
   jobs.engine.run();
   REQUIRE(jobs.server.finished() == 20'000);
-  // At most half a picosecond each, and signs that differ: far less in sum. A mutant that loses what was done between two
-  // changes would be off by hundreds of picoseconds a job.
+  // At most half a picosecond each, with different signs: far less in sum. A mutant that loses the work between two changes would
+  // be off by hundreds of picoseconds per job.
   const double off = std::abs(jobs.server.work_done_ps() - static_cast<double>(jobs.server.work_asked().ps()));
   CHECK(off <= 0.5 * 20'000);
   CHECK(off / 20'000 < 0.01);
@@ -156,7 +156,7 @@ TEST_CASE("M/M/1 and M/D/1 shared: the mean sojourn is 1 / (mu - lambda), whatev
     const Queue slower({.exponential = exponential, .slower = 1.02, .seed = 20260204}, load);
     rejects("service 2 % slower", slower.sojourns, sojourn);
   }
-  // Blind for exponential services, where both disciplines have this mean; told apart by deterministic ones.
+  // Blind with exponential service times, where both disciplines have this mean; deterministic times distinguish them.
   const Queue in_turn({.exponential = false, .in_turn = true, .seed = 20260205}, load);
   rejects("first come, first served", in_turn.sojourns, sojourn);
 }

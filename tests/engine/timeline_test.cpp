@@ -1,4 +1,4 @@
-// Timeline: the file's very text, whole or not at all, and a traced run for timeline_test.py to read.
+// Timeline: the exact text of the file, completely or not at all, and a traced run for timeline_test.py to read.
 #include "sim/hardware/engine/timeline.h"
 #include "sim/foundation/base/check.h"
 #include "sim/foundation/base/error.h"

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Reads the timeline of a traced run as a viewer would, and looks for effects before their causes.
+"""Reads the timeline of a traced run as a viewer would, and checks that no effect comes before its cause.
 
     tests/engine/timeline_test.py
 
@@ -72,7 +72,7 @@ class Timeline(unittest.TestCase):
                 for key in ("ts", "dur"):
                     self.assertEqual(span[key] * 10**6 % 1, 0)
                     self.assertGreaterEqual(span[key], 0)
-        # The work of a shared job is at most its span, for it never runs faster than alone; some ran slower.
+        # The work of a shared job is at most its span, because it never runs faster than alone; some ran slower.
         slower = 0
         for span in self.of("shared"):
             self.assertLessEqual(span["args"]["work_ps"], span["dur"] * 10**6 + 1)
@@ -82,7 +82,7 @@ class Timeline(unittest.TestCase):
     def test_spans_of_a_lane_do_not_overlap(self):
         for lane, spans in self.spans.items():
             self.assertEqual(overlaps(spans), [], lane)
-        # The check can fail: three units drawn in one lane do overlap.
+        # The check can fail: three units drawn in one lane overlap.
         self.assertNotEqual(overlaps(self.of("three")), [])
 
     def test_effects_follow_their_causes(self):

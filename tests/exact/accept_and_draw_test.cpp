@@ -1,4 +1,4 @@
-// The two draws that everything rests on: the comparison that accepts, and the table that picks.
+// The two basic draws: the comparison that accepts, and the table that picks.
 #include "tests/exact/exact_cells.h"
 #include "tests/support/mutants.h"
 
@@ -43,7 +43,7 @@ class OneRound final : public decode::BitSource {
   std::uint64_t last_;
 };
 
-// One shipped round of draft length 1 with these words.
+// One round of the built-in rule with draft length 1 and these random words.
 std::vector<Token> scripted(const spec::Cell& cell, std::uint64_t draft, std::uint64_t accept) {
   const decode::PreparationPlan plan{
       cell.vocab, cell.argmax_draft(), {}, cell.contexts.get(), decode::PositionJudging{cell.chain()->verifier.part.get()}};
@@ -83,7 +83,7 @@ TEST_CASE("accept, scripted through the hot loop: (t 1/4, d 1/2, u 1/2) and (t 0
   const spec::Cell never = cell_of(explicit_pair({0.0, 1.0}, {0.5, 0.5}), "{process: fixed}", chain(1), "token");
   CHECK(scripted(never, 0, 0) == std::vector<Token>{1});
   CHECK(scripted(never, half, ~std::uint64_t{0}) == std::vector<Token>{1, 1});  // target above draft: always accepted
-  CHECK(AcceptsTies::accepts(half, verify::accept_threshold({0.25, 0.5})));     // what these words are there to reject
+  CHECK(AcceptsTies::accepts(half, verify::accept_threshold({0.25, 0.5})));     // the case that these words must reject
   CHECK(AcceptsTies::accepts(0, verify::accept_threshold({0.0, 0.5})));
 }
 
@@ -109,7 +109,7 @@ TEST_CASE("accept_threshold decides as accepts() does, at its boundary and every
       case 5:
         odds = {std::ldexp(std::floor(odds.target * 16), -4), std::ldexp(std::floor(odds.draft * 16), -4)};
         break;
-      case 6:  // subnormal, down to one digit: what stepping down from the quotient would take 2^50 steps for
+      case 6:  // subnormal, down to one digit: stepping down from the quotient would take 2^50 steps
         odds = {std::ldexp(odds.target, -1022 - static_cast<int>(numbers.below(53))),
                 std::ldexp(odds.draft, -1022 - static_cast<int>(numbers.below(53)))};
         break;
@@ -154,7 +154,7 @@ TEST_CASE("alias tables imply their weights, and never draw a token of weight ze
   }
 }
 
-TEST_CASE("distributions that are equal but for their last digit: a rejection with no residual still emits what the target can") {
+TEST_CASE("distributions that differ only in the last digit: a rejection without residual still emits a token of the target") {
   double rejected = 0.0;
   for (double draft = 0.3; draft < 0.3 + 4e-16; draft = std::nextafter(draft, 1.0)) {
     const audit::AuditReport report =
@@ -166,7 +166,7 @@ TEST_CASE("distributions that are equal but for their last digit: a rejection wi
   CHECK(rejected > 0.0);
 }
 
-TEST_CASE("what scripts drive is what runs: each lane of a chunk, replayed alone with its own words") {
+TEST_CASE("scripted rounds equal real ones: each lane of a chunk, replayed alone with its own words") {
   class Lane final : public decode::BitSource {
    public:
     Lane(rng::Key key, std::uint32_t sequence, std::uint32_t round) : key_(key), sequence_(sequence), round_(round) {}

@@ -1,5 +1,5 @@
-// Sequences that share what the target verifies: the output is the target's whatever the budget, and is not where the decision on
-// a token looks at the token itself, or at what hangs on it.
+// Sequences that share a verification budget: the output is the target's whatever the budget. It is not if the decision on a
+// token looks at the token itself, or at tokens that depend on it.
 #include "sim/rounds/draft/length_policy.h"
 #include "tests/exact/exact_cells.h"
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kExact = 1e-12;
 
-// Contexts follow tokens, so that how sure the draft is of a token says which one came before it.
+// Contexts follow tokens, so the draft's confidence in a token reveals the token before it.
 constexpr const char* kPair =
     "{vocab: 3, target: {family: dirichlet, concentration: 0.7}, draft: {from: target, transform: logit_noise, value: 1.5}}";
 constexpr const char* kMarkov = "{process: markov, states: 3}";
@@ -44,8 +44,8 @@ double error_of(const audit::AuditReport& report) {
   return largest;
 }
 
-// Verifies the tokens that a rule of the test says; rules are given all outlooks of a chain, and may look ahead where none
-// should.
+// Verifies the tokens that the test's rule selects; rules see all confidences of a chain, and may look ahead where a real rule
+// must not.
 class Ruled final : public draft::LengthPolicy {
  public:
   using Rule = std::function<int(const Chain&)>;
@@ -71,7 +71,7 @@ audit::AuditReport audit_rule(int batch, Ruled::Rule rule) {
 
 }  // namespace
 
-TEST_CASE("adaptive verification leaves the target's distribution alone, alone and beside another sequence") {
+TEST_CASE("adaptive verification preserves the target's distribution, for one sequence and for two in a batch") {
   double least = 1e9;
   double most = 0.0;
   for (const int batch : {1, 2, 8})
@@ -88,7 +88,7 @@ TEST_CASE("adaptive verification leaves the target's distribution alone, alone a
             most = std::max(most, start.expected_accepted);
           }
         }
-  // Budgets bite: from no row at all to all rows.
+  // Budgets that bind: from no row at all to all rows.
   CHECK(least == 0.0);
   CHECK(most > 1.0);
 }
@@ -102,15 +102,15 @@ TEST_CASE("adaptive verification: a block that is guessed in one pass is cut as 
 }
 
 TEST_CASE("adaptive verification: a decision that looks at the token, or at what hangs on it, is rejected by the audit") {
-  // The first token is verified only where the draft is sure of the one behind it, which follows it.
+  // The first token is verified only if the draft is sure of the next one, which depends on it.
   const auto sure = [](const draft::LengthPolicy::Chain& chain, std::size_t k) { return chain.outlooks[k].overlap > 0.6; };
   for (const int batch : {1, 2}) {
     INFO(batch);
     const audit::AuditReport ahead = audit_rule(batch, [&](const auto& chain) { return sure(chain, 1) ? 2 : 0; });
     CHECK_FALSE(ahead.lossless());
     CHECK(error_of(ahead) > 1e-3);
-    // DSpark's scheduler without its early stop: the most expected tokens per time of all prefixes, where the first row costs
-    // twice what the second does. With the stop it verifies nothing here.
+    // DSpark's scheduler without its early stop: the most expected tokens per time of all prefixes, if the first row costs twice
+    // as much as the second. With the stop it verifies nothing here.
     const audit::AuditReport best = audit_rule(batch, [](const auto& chain) {
       const double one = chain.outlooks[0].overlap;
       const double two = one * (1.0 + chain.outlooks[1].overlap);
@@ -118,8 +118,8 @@ TEST_CASE("adaptive verification: a decision that looks at the token, or at what
     });
     CHECK_FALSE(best.lossless());
     CHECK(error_of(best) > 1e-3);
-    // The same by what is known before: verified or not, and then the second by its own outlook, which is given by the first
-    // token.
+    // The same with earlier knowledge: the first token is verified or not, then the second by its own confidence, which depends
+    // on the first token.
     const audit::AuditReport before = audit_rule(batch, [&](const auto& chain) {
       return !sure(chain, 0) ? 0 : sure(chain, 1) ? 2 : 1;
     });

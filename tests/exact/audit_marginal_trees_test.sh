@@ -1,5 +1,5 @@
 #!/bin/bash
-# `specsim audit` of trees out of a block drafter's distributions: lossless, where the text has memory and where it has none.
+# `specsim audit` of trees from a block drafter's distributions: lossless, for texts with and without memory.
 set -euo pipefail
 lossless() {  # config, drafter
   local audited

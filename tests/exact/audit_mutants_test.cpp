@@ -1,4 +1,5 @@
-// The audit must reject every mistake of the list, by the figure that the list names, and see nothing where a figure is blind.
+// The audit must reject every mistake of the list, by the measure that the list names, and must see no difference where a measure
+// is blind.
 #include "tests/exact/exact_cells.h"
 #include "tests/support/mutants.h"
 
@@ -30,7 +31,7 @@ double padded_difference(Distribution a, Distribution b) {
   return largest_difference(a, b);
 }
 
-// How far each figure of a mutant is from that of the correct verifier on the same cell.
+// The difference of each measure between a mutant and the correct verifier on the same cell.
 double moved(Figure figure, const AuditStart& wrong, const AuditStart& right) {
   switch (figure) {
     case Figure::output_distribution:
@@ -119,7 +120,7 @@ TEST_CASE("loops: what they count and emit") {
   CHECK(largest_difference(on.first_token, kSecondDraft) <= kExact);
 }
 
-TEST_CASE("mutants are caught where the distributions depend on the context too") {
+TEST_CASE("mutants are also detected if the distributions depend on the context") {
   const spec::Cell cell =
       cell_of("{vocab: 3, target: {family: dirichlet, concentration: 1}, draft: {family: dirichlet, concentration: 1}}",
               "{process: markov}", chain(2), "token");

@@ -1,5 +1,5 @@
-// Every shipped verifier, every branch: the joint distribution of the first draft_length + 1 tokens, against the target and
-// against an enumeration that shares no code with it.
+// Every built-in verifier, every branch: the joint distribution of the first draft_length + 1 tokens, compared with the target
+// and with an enumeration that shares no code with it.
 #include "tests/exact/exact_cells.h"
 #include "tests/support/acceptance_bounds.h"
 #include "tests/support/mutants.h"
@@ -79,7 +79,7 @@ TEST_CASE("known pairs: expected accepted, and the joint distribution exactly th
   CHECK(second.lossless());
   CHECK(second.impossible == 0.0);
 
-  // The text kept only while the target's own sample matches: alpha 4/9 on the first pair.
+  // The text is kept only while the target's own sample matches: alpha 4/9 on the first pair.
   CHECK(audit::audit_cell(first_pair(2, "sample_match")).starts[0].alpha == Approx(4.0 / 9.0).epsilon(0).margin(kExact));
 }
 
@@ -115,10 +115,11 @@ void hold_lossless_verifiers(int largest_vocab) {
 
 }  // namespace
 
-TEST_CASE("every lossless verifier is lossless, and as the independent enumeration says, vocabularies to 4, 3 under sanitizers") {
+TEST_CASE(
+    "every lossless verifier is lossless, and agrees with the independent enumeration, vocabularies to 4, 3 under sanitizers") {
   hold_lossless_verifiers(kSanitized ? 3 : 4);
 }
-TEST_CASE("every lossless verifier is lossless, and as the independent enumeration says, vocabularies to 6", "[.slow]") {
+TEST_CASE("every lossless verifier is lossless, and agrees with the independent enumeration, vocabularies to 6", "[.slow]") {
   hold_lossless_verifiers(6);
 }
 
@@ -184,7 +185,7 @@ TEST_CASE("the distribution of one round over its tokens and next context") {
   }
 }
 
-TEST_CASE("soft_argmax is biased by exactly what theory says") {
+TEST_CASE("soft_argmax is biased by exactly what theory predicts") {
   InputNumbers numbers(5);
   double largest_bias = 0.0;
   for (int i = 0; i < 60; ++i) {
@@ -208,7 +209,7 @@ TEST_CASE("soft_argmax is biased by exactly what theory says") {
 TEST_CASE("a lossy verifier of the registry is caught") {
   for (const verify::VerifierEntry& entry : verify::verifiers().entries()) {
     if (entry.lossless) continue;
-    // By its defaults, or its example where these leave the target alone.
+    // With its defaults, or with its example if the defaults are lossless.
     const std::string verifier =
         entry.info.example.empty() ? entry.info.name : "{kind: " + entry.info.name + ", " + entry.info.example + "}";
     const AuditReport report = audit::audit_cell(
@@ -219,7 +220,7 @@ TEST_CASE("a lossy verifier of the registry is caught") {
   }
 }
 
-TEST_CASE("what an audit refuses, and where") {
+TEST_CASE("settings that an audit refuses, with their place") {
   const auto refused = [](const spec::Cell& cell) {
     try {
       audit::audit_cell(cell);
@@ -272,7 +273,7 @@ TEST_CASE(
   const spec::Cell cell = cell_of(pair + "}", "{process: iid, fresh: true}", chain(2), "token");
   CHECK(audit::audit_cell(cell, TokenLikeRule()).lossless());
   for (const Mutant& mutant : mutants()) {
-    if (mutant.loop || mutant.name == "bonus token from the draft") continue;  // that one remembers the table it was asked about
+    if (mutant.loop || mutant.name == "bonus token from the draft") continue;  // it remembers the table of its last call
     INFO(mutant.name);
     CHECK_FALSE(audit::audit_cell(cell, *mutant.rule()).lossless());
   }
@@ -290,7 +291,7 @@ TEST_CASE(
 
 namespace {
 
-// Right where it judges a block, wrong where it judges chains side by side: what production alone would run.
+// A rule that is right for blocks and wrong for several chains, the case that only production code runs.
 class WrongInLanes final : public verify::ChainRule {
  public:
   explicit WrongInLanes(const verify::ChainRule& rule) : rule_(rule) {}
@@ -305,7 +306,7 @@ class WrongInLanes final : public verify::ChainRule {
   const verify::ChainRule& rule_;
 };
 
-// The same of siblings: the second one is never accepted.
+// The same for siblings: the second one is never accepted.
 class WrongInSiblingLanes final : public verify::RecursiveRule {
  public:
   void judge_lanes(const verify::SiblingLanes& siblings, std::uint32_t* accepted) const override {
@@ -316,7 +317,7 @@ class WrongInSiblingLanes final : public verify::RecursiveRule {
 
 }  // namespace
 
-TEST_CASE("the audit reaches what production runs: a mistake where nobody watches, or in lanes alone, is found") {
+TEST_CASE("the audit reaches the production code: it finds a mistake in runs without a sink, or only in lanes") {
   const std::unique_ptr<verify::BlockRule> block = verify::verifiers().find("block")->make_block({});
   const auto& lanes = dynamic_cast<const verify::ChainRule&>(*block);
   const spec::Cell cell = second_pair(2, "block");
@@ -335,7 +336,7 @@ TEST_CASE("the audit reaches what production runs: a mistake where nobody watche
   CHECK_THROWS_AS(audit::audit_cell(second_pair(2), TokenLikeRule(), unwatched), InvariantBroken);
 }
 
-TEST_CASE("the report says what it found") {
+TEST_CASE("the report contains its findings") {
   const std::string text = audit::to_text(audit::audit_cell(first_pair(2)));
   INFO(text);
   CHECK(text.find("expected accepted:                    1.111111111111\n") != std::string::npos);

@@ -1,5 +1,5 @@
 // Every verifier of blocks with every kind of tree that it takes: the joint distribution of the emitted tokens, by running all
-// outcomes of the shipped round.
+// outcomes of the built-in round.
 #include "tests/exact/exact_cells.h"
 #include "tests/support/block_mutants.h"
 
@@ -51,7 +51,7 @@ struct Shape {
   int vocab;
   std::string text;
   int widest;          // children of one node
-  bool paths = false;  // all paths have one length and part at the root alone
+  bool paths = false;  // all paths have one length and separate at the root
 };
 
 // Up to 12 nodes at vocabulary 2, 4 tokens with fewer.
@@ -93,7 +93,7 @@ TEST_CASE("every lossless verifier of blocks is lossless on every tree that it t
   CHECK(audits > 500);
 }
 
-TEST_CASE("known pairs: block verification accepts 11/9 and 71/64, where the token verifier accepts 10/9 and 65/64") {
+TEST_CASE("known pairs: block verification accepts 11/9 and 71/64, the token verifier 10/9 and 65/64") {
   const AuditReport first = audit::audit_cell(first_pair(2, "block"));
   CHECK(first.starts[0].expected_accepted == Approx(11.0 / 9.0).epsilon(0).margin(kExact));
   CHECK(first.lossless());
@@ -106,10 +106,10 @@ TEST_CASE("known pairs: block verification accepts 11/9 and 71/64, where the tok
         Approx(71.0 / 64.0).epsilon(0).margin(kExact));
 }
 
-TEST_CASE("hsd: what is accepted and how the text is biased, worked by hand; held to its theory") {
+TEST_CASE("hsd: accepted tokens and the bias of the text, calculated by hand and compared with its theory") {
   // Ratios 1.8 and .2. The whole block stays with 1, .36, .36 and .04, a quarter each: .44 (block verification, which cuts the
-  // 1.8, has .2 for the second: .4). Behind the first token .16 come back and stay, for p_1 = 1; behind the second, where
-  // (.2 target - draft)+ is nothing, .4 go back to the root.
+  // 1.8, has .2 for the second: .4). After the first token .16 return and stay, because p_1 = 1; after the second, where (.2
+  // target - draft)+ is zero, .4 return to the root.
   const AuditReport report = audit::audit_cell(
       cell_of(explicit_pair({0.9, 0.1}, {0.5, 0.5}), "{process: fixed}", "{kind: chain, draft_length: 2}", "hsd"));
   CHECK(largest_difference(report.starts[0].accepted_distribution, {0.4, 0.16, 0.44}) <= kExact);
@@ -151,7 +151,7 @@ TEST_CASE("hsd: what is accepted and how the text is biased, worked by hand; hel
       }
       INFO(i);
       CHECK(largest_difference(start.accepted_distribution, accepted) <= kExact);
-      CHECK(more >= -kExact);  // never fewer than block verification
+      CHECK(more >= -kExact);  // never fewer tokens than block verification
       CHECK(start.first_token_variation <= kExact);
       if (draft_length < 2) CHECK(start.joint_variation <= kExact);  // one ratio: cut once is cut at once
       bias = std::max(bias, start.joint_variation);
@@ -173,10 +173,10 @@ TEST_CASE("two siblings: what is accepted, worked by hand") {
   // target (2,1,1)/4, draft (1,2,1)/4: 7/8, where 1 - prod(1 - alpha_k) would give 13/16.
   CHECK(accepted({0.5, 0.25, 0.25}, {0.25, 0.5, 0.25}, "without_replacement", without) ==
         Approx(7.0 / 8.0).epsilon(0).margin(kExact));
-  // Without replacement can beat the best rule for drafts with it: 1 against .69.
+  // Drafts without replacement can beat the best rule for drafts with replacement: 1, compared with .69.
   CHECK(accepted({0.5, 0.5}, {0.9, 0.1}, "without_replacement", without) == Approx(1.0).epsilon(0).margin(kExact));
   CHECK(accepted({0.5, 0.5}, {0.9, 0.1}, "optimal_transport", with) == Approx(0.69).epsilon(0).margin(kExact));
-  // Recursive rejection there: .6, then residual (0, 1) against draft .1.
+  // Recursive rejection in that case: .6, then residual (0, 1) and draft .1.
   CHECK(accepted({0.5, 0.5}, {0.9, 0.1}, "multi_draft_recursive", with) == Approx(0.6 + 0.4 * 0.1).epsilon(0).margin(kExact));
   // Chosen children: the target's mass on them.
   CHECK(accepted({0.5, 0.3, 0.2}, {0.1, 0.3, 0.6}, "tree_point_mass", tokens::Siblings::point_mass) ==
@@ -235,8 +235,8 @@ TEST_CASE("every mutant of a verifier of blocks loses the target's distribution,
   }
 }
 
-TEST_CASE("every lossless verifier of blocks loses the target's distribution where a first child stays that it rejected") {
-  // The mistake that any verifier can have, so that a new one is shown to be under the audit.
+TEST_CASE("every lossless verifier of blocks becomes biased if a rejected first child remains") {
+  // A mistake that any verifier can have, to show that the audit covers a new one.
   for (const verify::VerifierEntry& entry : verify::verifiers().entries()) {
     if (!entry.lossless || !entry.make_block) continue;
     const Distributions own = {"{family: explicit, probabilities: [0.5, 0.3, 0.2]}",
@@ -273,7 +273,7 @@ TEST_CASE("mutants start from an unbroken rule") {
        FunctionRule([](verify::Block& block) { return traversal_without(block, true, true); }));
 }
 
-TEST_CASE("lossy verifiers of blocks are biased by exactly what their distribution says") {
+TEST_CASE("lossy verifiers of blocks are biased by exactly what their distribution gives") {
   InputNumbers numbers(77);
   const auto first_token = [](const Distribution& target, const Distribution& draft, const std::string& verifier) {
     return audit::audit_cell(cell_of(explicit_pair(target, draft), "{process: fixed}", chain(1), verifier)).starts[0].first_token;
@@ -323,7 +323,7 @@ TEST_CASE("lossy verifiers of blocks are biased by exactly what their distributi
     CHECK(largest_difference(by_lenience, emitted(lenient, residual)) <= kExact);
     CHECK(largest_difference(by_top, emitted(top, target)) <= kExact);
     CHECK(by_lenience[0] <= target[0] / 0.6 + kExact);
-    static double seen[6] = {};  // each mistake below shows somewhere
+    static double seen[6] = {};  // each mistake below is detected
     const Distribution one(vocab, 1.0);
     const auto shows = [&](int mistake, const Distribution& distribution, const Distribution& wrong) {
       seen[mistake] = std::max(seen[mistake], largest_difference(distribution, wrong));
@@ -339,8 +339,8 @@ TEST_CASE("lossy verifiers of blocks are biased by exactly what their distributi
   }
 }
 
-TEST_CASE("trees without replacement are exact where the draft is nearly certain") {
-  // What is left of the draft is less than 1 can tell; the mutant takes it as a difference from 1.
+TEST_CASE("trees without replacement are exact if the draft is nearly certain") {
+  // The draft's remaining mass is below the resolution of doubles near 1; the mutant computes it as a difference from 1.
   for (const Distribution& draft : {Distribution{1.0, 1e-30, 1e-20}, Distribution{1.0 - 1e-9, 1e-9 - 1e-15, 1e-15}})
     for (const char* verifier : {"without_replacement", "traversal"})
       for (const char* branching : {"[2]", "[3, 1]"}) {
@@ -353,8 +353,8 @@ TEST_CASE("trees without replacement are exact where the draft is nearly certain
 }
 
 TEST_CASE("n-grams of a window that is not full yet have every child in its place") {
-  // Starts are first rounds, which accept nothing from a window alone: what a rule that accepts every child breaks shows where
-  // the children are.
+  // Starts are first rounds, which accept nothing from a window alone. The mutant accepts every child, and shows where children
+  // exist.
   const spec::Cell cell = cell_of(pair_of(distributions()[0], 3, false), "{process: markov}",
                                   "{kind: lookahead, window: 6, ngram: 3, guesses: 3, pool_from_text: false}", "tree_point_mass");
   CHECK(audit::audit_cell(cell).lossless());
@@ -363,7 +363,8 @@ TEST_CASE("n-grams of a window that is not full yet have every child in its plac
 }
 
 TEST_CASE("a ranked tree has no nodes that the draft does not propose: a dynamic tree of all that it proposes is the witness") {
-  // The target's likeliest tokens are the lowest, which a tree filled up with tokens of probability 0 would be lucky to hold.
+  // The target's likeliest tokens are the lowest, so a tree that is filled up with tokens of probability 0 would hardly hold
+  // them.
   for (const char* cut : {"transform: top_k, value: 1", "transform: top_k, value: 2"}) {
     for (const char* process : {"{process: fixed}", "{process: markov}"}) {
       const std::string pair = fmt::format(
@@ -389,7 +390,7 @@ TEST_CASE("a ranked tree has no nodes that the draft does not propose: a dynamic
   }
 }
 
-TEST_CASE("a dynamic tree ranks by the draft model's own distribution, whatever draft_sampling says") {
+TEST_CASE("a dynamic tree ranks by the draft model's own distribution, whatever draft_sampling is") {
   const auto audited = [](const std::string& sampling) {
     const std::string pair =
         "{vocab: 5, target: {family: zipf, exponent: 1}, draft: {from: target, transform: permute, value: 0.5}" + sampling + "}";

@@ -1,4 +1,4 @@
-// Rules that let the draft speak for the target: what is emitted at a drafted position, written from the papers.
+// Rules in which the draft may replace the target: the emitted distribution at a drafted position, written from the papers.
 #include "tests/exact/exact_cells.h"
 
 #include <numeric>
@@ -15,7 +15,7 @@ Distribution first_token(const Distribution& target, const Distribution& draft, 
   return audit::audit_cell(cell_of(explicit_pair(target, draft), "{process: fixed}", chain(1), verifier)).starts[0].first_token;
 }
 
-// The tokens of a sample of the draft that the rule keeps; the others give way to samples of the target.
+// The tokens of a sample of the draft that the rule keeps; the others are replaced by samples of the target.
 std::vector<bool> kept(const Distribution& target, const Distribution& draft, const std::string& rule, double alpha) {
   const double p = *std::max_element(target.begin(), target.end());
   const double q = *std::max_element(draft.begin(), draft.end());
@@ -56,7 +56,7 @@ TEST_CASE("speculative cascades emit the distribution of their deferral rule, by
       const Distribution own = first_token(target, draft, verifier);
       const Distribution pi = cascade(target, draft, kept(target, draft, rule, alpha));
       CHECK(largest_difference(own, pi) <= kExact);
-      // Mistakes that show: the residual of the target in place of the cascade's, and alpha left out.
+      // Detectable mistakes: the residual of the target instead of the cascade's, and alpha left out.
       Distribution wrong(vocab);
       double accepted = 0.0;
       double mass = 0.0;

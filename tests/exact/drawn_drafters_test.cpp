@@ -1,4 +1,4 @@
-// Drafters that draw tokens while they choose a block: what they draft hangs on their own draws, and the output must not.
+// Drafters that draw tokens while they choose a block: their drafts depend on their own draws, and the output must not.
 #include "tests/exact/exact_cells.h"
 
 #include <array>
@@ -19,7 +19,7 @@ const std::vector<std::string> kPairs = {
     "{vocab: 2, target: {family: one_hot}, draft: {family: zipf, exponent: 1}}"};
 const std::vector<std::string> kContexts = {"{process: fixed}", "{process: markov, order: 1}"};
 
-// Copies that nobody verifies: the first token is drawn, and stands for the ones behind it as well.
+// Unverified copies: the first token is drawn, and determines the ones after it as well.
 class Careless final : public draft::BlockDrafter {
  public:
   Careless() {
@@ -59,7 +59,7 @@ TEST_CASE("a drafter that draws its block leaves the output the target's") {
         CHECK(report.impossible == 0.0);
       }
 
-  // Mutant: copies that stay without having been drawn.
+  // Mutant: copies that remain without having been drawn.
   spec::Cell careless = cell_of(kPairs[0], kContexts[0], "{kind: cs_drafting, draft_length: 3}", "token");
   std::get<spec::BlockMethod>(careless.method).drafter.part = std::make_shared<Careless>();
   CHECK_FALSE(audit_cell(careless).lossless());

@@ -1,4 +1,4 @@
-// Drafters dspark, dflash2 and domino: what their heads may change, and that the output stays the target's.
+// Drafters dspark, dflash2 and domino: the effect of their heads, and that the output stays the target's.
 #include "sim/experiments/judge/facts.h"
 #include "sim/experiments/judge/prediction.h"
 #include "sim/rounds/theory/joined_drafts.h"
@@ -66,7 +66,7 @@ int by_the_base(verify::Block& block, int node, const std::vector<int>& children
 
 }  // namespace
 
-TEST_CASE("dspark: the output is the target's whatever the head knows, and rounds accept as theory says") {
+TEST_CASE("dspark: the output is the target's whatever the head knows, and rounds accept as theory predicts") {
   const std::vector<std::pair<std::string, std::string>> texts = {{pair_of(3), "{process: fixed}"},
                                                                   {pair_of(3), "{process: markov, order: 1}"},
                                                                   {pair_of(2), "{process: markov, order: 2}"},
@@ -88,7 +88,7 @@ TEST_CASE("dspark: the output is the target's whatever the head knows, and round
         CHECK(theory_difference(predicted(cell), report) <= kExact);
       }
   const spec::Cell cell = cell_of(pair_of(3), texts[1].second, dspark(3, 0.3), "token");
-  // Mutant: the verifier is told the distribution before the bias.
+  // Mutant: the verifier receives the distribution before the bias.
   CHECK(audit_cell(cell, StepRule(by_the_base)).largest_difference > 1e-3);
   // Mutant: theory without the head.
   CHECK(theory_difference(predicted(cell_of(pair_of(3), texts[1].second, dspark(3, 0.0), "token")), audit_cell(cell)) > 1e-3);
@@ -107,13 +107,13 @@ TEST_CASE("dspark: temperatures of both sides, and of the draft alone") {
       CHECK(report.impossible == 0.0);
       const judge::DistributionFacts facts = judge::gather_facts(cell, spec::plan_of(cell), nullptr);
       if (std::string(sampling).find("top_k") != std::string::npos)
-        CHECK(facts.missing == "drafts that are cut to their likeliest tokens behind a bias are not worked out");
+        CHECK(facts.missing == "theory does not cover drafts that are reduced to their likeliest tokens after a bias");
       else
         CHECK(theory_difference(predicted(cell), report) <= kExact);
     }
 }
 
-TEST_CASE("dspark without its head is dflash; with all of it a chain, where one token tells the context") {
+TEST_CASE("dspark without its head is dflash; with all of it a chain, if one token determines the context") {
   const auto accepts = [](const std::string& pair, const std::string& context, const std::string& drafter,
                           const std::string& verifier) { return audit_cell(cell_of(pair, context, drafter, verifier)); };
   for (const auto& [pair, context] : {std::pair{pair_of(3), "{process: markov, order: 1}"},
@@ -134,7 +134,7 @@ TEST_CASE("dspark without its head is dflash; with all of it a chain, where one 
       };
       CHECK(of(pair_of(3), "{process: markov, order: 1}") <= kExact);
       CHECK(of(pair_of(3), "{process: markov, states: 4}") <= kExact);
-      CHECK(of(pair_of(2), "{process: markov, order: 2}") > 1e-3);  // two tokens tell the context, and the head sees one
+      CHECK(of(pair_of(2), "{process: markov, order: 2}") > 1e-3);  // two tokens determine the context, and the head sees one
     }
 }
 
@@ -152,8 +152,8 @@ TEST_CASE("dspark: by hand, a bias of half the way is the normalised root of the
   method.verifier = {&token, {}, token.make_block({})};
   diagnostics.throw_if_any();
   const AuditReport report = audit_cell(cell);
-  // From state 0: the first token by (.8, .2). Behind token 0 the text is in state 0 again; behind 1 the head takes the logits
-  // half of the way from (.8, .2) to (.1, .9).
+  // From state 0: the first token by (.8, .2). After token 0 the text is in state 0 again; after token 1 the head takes the
+  // logits halfway between (.8, .2) and (.1, .9).
   const double root0 = std::sqrt(0.8 * 0.1);
   const double root1 = std::sqrt(0.2 * 0.9);
   const double behind_1 = std::min(0.5, root0 / (root0 + root1)) + std::min(0.5, root1 / (root0 + root1));
@@ -187,7 +187,7 @@ TEST_CASE("dspark: distributions that have no token in common, and fresh ones") 
       CHECK(audit_cell(cell).lossless());
       if (std::string(verifier) == "token") CHECK(audit_cell(cell, StepRule(by_the_base)).lossless() == (head == 0.0));
     }
-  // With the whole head a fresh position is drafted as a chain drafts it, without it as dflash does.
+  // With the whole head a fresh position is drafted as in a chain, without it as in dflash.
   const auto fresh = [](const std::string& drafter, const std::string& verifier) {
     return audit_cell(cell_of(pair_of(3), "{process: iid, fresh: true}", drafter, verifier));
   };
@@ -212,12 +212,12 @@ TEST_CASE("dspark: a policy that ends blocks by what was drafted leaves the outp
       const AuditReport report = audit_cell(cell);
       CHECK(report.lossless());
       CHECK(theory_difference(predicted(cell), report) <= kExact);
-      // Mutant: blocks that nothing ends.
+      // Mutant: blocks that never end.
       CHECK(theory_difference(predicted(cell_of(pair_of(3), context, dspark(3, 0.6, selection), "token")), report) > 1e-3);
     }
 }
 
-TEST_CASE("domino: the output is the target's, and rounds accept as theory says") {
+TEST_CASE("domino: the output is the target's, and rounds accept as theory predicts") {
   const auto domino = [](double head, const std::string& selection) {
     return fmt::format("{{kind: domino, block_size: 4, causal_head: {}, selection: {}}}", head, selection);
   };
@@ -237,7 +237,7 @@ TEST_CASE("domino: the output is the target's, and rounds accept as theory says"
         CHECK(report.impossible == 0.0);
         CHECK(theory_difference(predicted(cell), report) <= kExact);
       }
-  // All of the head is a chain, whatever number of tokens tells the context; none of it is DFlash.
+  // With all of the head the draft is a chain, however many tokens determine the context; with none of it, it is DFlash.
   for (const char* context : {"{process: markov, order: 1}", "{process: markov, order: 2}", "{process: markov, order: 3}"}) {
     INFO(context);
     CHECK(accepted_difference(audited(pair_of(2), context, domino(1.0, "sampled"), "token"),
@@ -245,7 +245,7 @@ TEST_CASE("domino: the output is the target's, and rounds accept as theory says"
     CHECK(accepted_difference(audited(pair_of(2), context, domino(0.0, "argmax"), "tree_point_mass"),
                               audited(pair_of(2), context, "{kind: dflash, block_size: 4}", "tree_point_mass")) == 0.0);
   }
-  // Where one token tells the context it is dspark; where two do, dspark's head sees less. Mutant: a head of one token.
+  // If one token determines the context, it is dspark; if two do, dspark's head sees less. Mutant: a head of one token.
   const auto of_dspark = [&](const std::string& context) {
     return accepted_difference(audited(pair_of(2), context, domino(0.6, "sampled"), "token"),
                                audited(pair_of(2), context, dspark(3, 0.6), "token"));
@@ -255,7 +255,7 @@ TEST_CASE("domino: the output is the target's, and rounds accept as theory says"
   CHECK(audit_cell(cell_of(pair_of(3), "{process: iid, fresh: true}", domino(0.4, "sampled"), "token")).lossless());
 }
 
-TEST_CASE("dflash2: the output is the target's, and rounds accept as theory says") {
+TEST_CASE("dflash2: the output is the target's, and rounds accept as theory predicts") {
   for (const auto& [pair, context] : {std::pair{pair_of(3), "{process: markov, order: 1}"},
                                       {pair_of(2), "{process: markov, order: 2}"},
                                       {pair_of(3), "{process: markov, states: 4, merges: 0.5}"}})
@@ -279,10 +279,10 @@ TEST_CASE("dflash2's path goes through few candidates") {
   const auto accepts = [](const std::string& drafter, const std::string& verifier = "token") {
     return audit_cell(cell_of(pair_of(2), "{process: markov, order: 2}", drafter, verifier));
   };
-  // Of all tokens as candidates it is dspark.
+  // With all tokens as candidates it is dspark.
   CHECK(accepted_difference(accepts("{kind: dflash2, block_size: 4, selector: 0.3, candidates: 2}"), accepts(dspark(3, 0.3))) <=
         kExact);
-  // One candidate behind the first token is DFlash's own: with the best first token its whole chain.
+  // With one candidate after the first token it is DFlash: its whole chain with the best first token.
   const auto path = [&](int candidates) {
     return accepts(fmt::format("{{kind: dflash2, block_size: 4, selector: 0.9, candidates: {}, selection: argmax}}", candidates),
                    "tree_point_mass");
@@ -300,7 +300,7 @@ TEST_CASE("dflash2 by hand: a bias of half the way among two of three candidates
   const std::vector<double> joined = theory::biased_distribution(before, known, 0.5, 1.0, 2);
   CHECK(joined[0] == Approx(a / (a + b)).margin(kExact));
   CHECK(joined[2] == 0.0);
-  // Mutant: candidates by the distribution behind the bias, of which the third token is the likeliest.
+  // Mutant: candidates from the distribution after the bias, of which the third token is the likeliest.
   Diagnostics diagnostics;
   const draft::DrafterEntry& entry = *draft::drafters().find("dflash2");
   const config::Value section = config::parse_text("{block_size: 3, selector: 0.5, candidates: 2}", "t", diagnostics);

@@ -131,7 +131,7 @@ inline spec::Cell listed_cell(const std::vector<Distribution>& targets, const st
   return cell;
 }
 
-// The cell as the independent enumeration sees it.
+// The cell in the form of the independent enumeration.
 inline theory::Automaton automaton_of(const spec::Cell& cell) {
   decode::PreparationPlan plan = spec::plan_of(cell);
   plan.argmax_draft = false;

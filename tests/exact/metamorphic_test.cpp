@@ -1,4 +1,4 @@
-// What must hold without knowing any answer.
+// Relations that must hold although no expected value is known.
 #include "tests/exact/exact_cells.h"
 
 #include "sim/foundation/math/alias_table.h"

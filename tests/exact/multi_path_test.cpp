@@ -1,4 +1,5 @@
-// Greedy multi-path block verification and SpecHub: losslessness, what theory says of them, and mistakes that an audit sees.
+// Greedy multi-path block verification and SpecHub: losslessness, agreement with their theory, and mistakes that an audit
+// detects.
 #include "sim/rounds/theory/multi_path.h"
 #include "sim/rounds/theory/multi_draft.h"
 #include "tests/exact/exact_cells.h"
@@ -46,7 +47,7 @@ class WeighedPick final : public verify::Pickable {
 
 enum class PathMistake { none, own_draft, clipped_ties, own_residual };
 
-// The rule with tokens looked at one by one and powers as they stand.
+// The rule with a loop over tokens and powers without simplification.
 verify::AcceptedPath multi_path_with(verify::Block& block, PathMistake mistake) {
   const auto& nodes = block.tree().nodes;
   const int paths = block.children(0);
@@ -74,7 +75,7 @@ verify::AcceptedPath multi_path_with(verify::Block& block, PathMistake mistake) 
       const Token x = block.token(one);
       const bool tied = mistake == PathMistake::clipped_ties &&
                         std::min(pair.target(x) / pair.draft(x), 1.0) == std::min(pair.target(best) / pair.draft(best), 1.0);
-      if (!tied && before(pair, best, x)) best = x;  // the mistake: of tied tokens the one that was drawn first
+      if (!tied && before(pair, best, x)) best = x;  // the mistake: among tied tokens the one that was drawn first
     }
     std::erase_if(alike, [&](int one) { return block.token(one) != best; });
     Distribution law(pair.vocab(), 0.0);
@@ -159,7 +160,7 @@ int hub_with(verify::Block& block, int node, const std::vector<int>& children, T
 
 }  // namespace
 
-TEST_CASE("the best of several paths, judged as a block: lossless, and accepted as theory says; one path is the block rule") {
+TEST_CASE("the best of several paths, judged as a block: lossless, and accepted as theory predicts; one path is the block rule") {
   InputNumbers numbers(191);
   double gain = 0.0;
   for (int i = 0; i < 30; ++i) {
@@ -188,7 +189,7 @@ TEST_CASE("the best of several paths, judged as a block: lossless, and accepted 
   CHECK(gain / 30 > 0.05);
 }
 
-TEST_CASE("the best of several paths where tokens lead from context to context") {
+TEST_CASE("the best of several paths, if tokens determine the context") {
   const std::string pair =
       "{vocab: 2, target: {family: dirichlet, concentration: 1}, draft: {from: target, transform: logit_noise, value: 1.5}}";
   for (const int paths : {1, 2, 3}) {
@@ -227,7 +228,7 @@ TEST_CASE("a rule of paths refuses trees that branch below the root, and paths o
   CHECK_THROWS_AS(hub_cell(pair, "[3, 1]"), BadInput);
 }
 
-TEST_CASE("siblings around a hub: lossless, and each rank accepted as theory says") {
+TEST_CASE("siblings around a hub: lossless, and each rank accepted as theory predicts") {
   InputNumbers numbers(192);
   double gain = 0.0;
   for (int i = 0; i < 60; ++i) {
@@ -252,7 +253,7 @@ TEST_CASE("siblings around a hub: lossless, and each rank accepted as theory say
               hub_cell("{vocab: 3, target: {family: dirichlet, concentration: 1}, draft: {family: dirichlet, concentration: 1}}",
                        branching, process))
               .lossless());
-  // The hub alone, and a draft that is sure of it.
+  // The hub alone, with a draft that is sure of it.
   CHECK(audit::audit_cell(hub_cell(explicit_pair({0.5, 0.5}, {0.9, 0.1}), "[2]")).starts[0].expected_accepted ==
         Approx(1.0).epsilon(0).margin(kExact));
   CHECK(audit::audit_cell(hub_cell(explicit_pair({0.5, 0.5}, {1.0, 0.0}), "[2]")).starts[0].expected_accepted ==
@@ -260,7 +261,7 @@ TEST_CASE("siblings around a hub: lossless, and each rank accepted as theory say
 }
 
 TEST_CASE("mistakes with a hub: the second token judged by the draft, the hub before it, the last one from the target") {
-  // The second pair's hub is likely under both: what takes it first leaves too little to the others.
+  // The second pair's hub is likely under both: a rule that takes it first leaves too little to the others.
   const auto audited = [](const Distribution& draft, HubMistake mistake) {
     return audit::audit_cell(hub_cell(explicit_pair({0.5, 0.3, 0.2}, draft), "[2]"),
                              StepRule([mistake](verify::Block& block, int node, const std::vector<int>& children, Token& last) {

@@ -1,5 +1,5 @@
-// The orders of DEFINITIONS on what the shipped rules really do: expected tokens per round by exhaustive audit, over random
-// points of the simplex and its corners.
+// The orders of DEFINITIONS for the actual built-in rules: expected tokens per round by exhaustive audit, over random points of
+// the simplex and its corners.
 #include "sim/rounds/theory/multi_draft.h"
 #include "tests/exact/exact_cells.h"
 #include "tests/support/optimal_acceptance.h"
@@ -25,7 +25,7 @@ const Method kWithout{"without_replacement", "{kind: tree_static, branching: [2]
 const Method kRecursiveTree{"multi_draft_recursive", "{kind: tree_static, paths: [[0], [1], [0, 0]]}"};
 const Method kTraversalTree{"traversal", "{kind: tree_static, paths: [[0], [1], [0, 0]]}"};
 
-// The method's cell with these distributions in the place of its own.
+// The method's cell with these distributions instead of its own.
 class Distributions {
  public:
   Distributions(Distribution target, Distribution draft) : target_(std::move(target)), draft_(std::move(draft)) {}
@@ -53,7 +53,7 @@ class Distributions {
   Distribution draft_;
 };
 
-// Every tenth pair is a corner: a distribution on one token, on two, equal distributions, distributions that share nothing.
+// Every tenth pair is a corner: a distribution on one token, on two, equal distributions, disjoint distributions.
 Distribution corner(InputNumbers& numbers, std::size_t size) {
   Distribution distribution(size, 0.0);
   const std::size_t first = numbers.below(size);
@@ -101,12 +101,12 @@ void hold_orders(int trials) {
   CHECK(block_gains > 3 * trials / 10);
   CHECK(kseq_gains > trials / 10);
   CHECK(traversal_gains > trials / 10);
-  CHECK(beyond_optimum > trials / 10);  // siblings that differ: the optimum for drafts with replacement does not bound them
+  CHECK(beyond_optimum > trials / 10);  // siblings that differ are not bounded by the optimum for drafts with replacement
 }
 
 }  // namespace
 
-// What a sanitizer looks for shows in any of them.
+// A sanitizer's findings show in any of the orders.
 TEST_CASE("orders of the shipped rules on 2,000 audited pairs, 200 under sanitizers") { hold_orders(kSanitized ? 200 : 2000); }
 TEST_CASE("orders of the shipped rules on 10,000 audited pairs", "[.slow]") { hold_orders(10'000); }
 

@@ -24,7 +24,7 @@ std::vector<std::vector<std::uint32_t>> positions(std::size_t count, std::size_t
   return next;
 }
 
-// The only way for a first round to go, where draft and target are certain of every token.
+// The only possible first round, if draft and target are certain of every token.
 std::vector<Token> certain_round(const std::vector<Token>& drafted, const std::vector<Token>& target,
                                  const std::string& verifier) {
   constexpr std::size_t kVocab = 8;
@@ -169,7 +169,7 @@ TEST_CASE("truncated targets: emitted tokens stay inside") {
       INFO(sampling << ", vocab " << vocab);
       CHECK(outside == 0);
     }
-    // And every branch of a small one.
+    // And every branch of a small case.
     const spec::Cell small = cell_of(fmt::format("{{vocab: 6, {}, target_sampling: {}}}", distributions, sampling),
                                      "{process: markov}", chain(3), "token");
     const AuditReport report = audit::audit_cell(small);

@@ -1,4 +1,5 @@
-// Verifiers as servers ship them, and common noise, against what their programs and papers say of one drafted position.
+// Verifiers as implemented in servers, and common noise, compared with the formulas of their programs and papers for one drafted
+// position.
 #include "tests/exact/exact_cells.h"
 
 #include <numeric>
@@ -18,7 +19,8 @@ const audit::AuditReport& report_of(const std::string& pair, const std::string& 
   return report;
 }
 
-// A node's children as SGLang's kernel judges them, coin by coin: every stretch of coins between two bars is tried at its middle.
+// A node's children as SGLang's kernel judges them, coin by coin: every interval of coins between two thresholds is tried at its
+// midpoint.
 Distribution by_kernel(const Distribution& target, const std::vector<Token>& children, double single, double accumulated) {
   std::vector<double> ends = {0.0, 1.0};
   double sum = 0.0;
@@ -79,7 +81,7 @@ TEST_CASE("SGLang's thresholds: what is emitted is what its kernel emits; both a
         report_of(pair, "{kind: tree_static, branching: [2, 1], siblings: top_k}", "{kind: relaxed_threshold, single: 1, acc: 1}")
             .lossless());
   }
-  CHECK(moved > 0.1);  // acc left out would show
+  CHECK(moved > 0.1);  // a missing acc would be detected
 }
 
 TEST_CASE("TensorRT-LLM's relaxed acceptance: among the n likeliest, within delta of the first, then the argmax") {
@@ -164,19 +166,20 @@ TEST_CASE("heads with acceptance by depth overlap the target by just that, wheth
     }
 }
 
-TEST_CASE("hybrid: copies where the text promises more than the model drafts, the model's argmax elsewhere") {
-  // One token is all but sure: after a few of it the text promises it again and again.
+TEST_CASE("hybrid: copies if they are expected to be longer than the model's drafts, otherwise the model's argmax") {
+  // One token is almost certain: after a few of it the text predicts it again and again.
   const Distribution target = {0.9, 0.1};
   const audit::AuditReport report =
       audit::audit_cell(cell_of(explicit_pair(target, {0.2, 0.8}), "{process: fixed}",
                                 "{kind: hybrid, draft_length: 1, text_length: 3}", "tree_point_mass"));
   CHECK(report.lossless());
-  CHECK(report.starts[0].accepted_distribution[1] == Approx(0.1).epsilon(0).margin(kExact));  // no text yet: the model's token 1
+  CHECK(report.starts[0].accepted_distribution[1] ==
+        Approx(0.1).epsilon(0).margin(kExact));  // no text yet: the model proposes token 1
   CHECK(report.starts[0].accepted_distribution[2] == 0.0);
 }
 
-TEST_CASE("in_turn: copies where there are any, the model's argmax elsewhere") {
-  // One token or two are copied behind what stood in the text before.
+TEST_CASE("in_turn: copies if there are any, otherwise the model's argmax") {
+  // One token or two are copied after the earlier text.
   const Distribution target = {0.7, 0.3};
   for (const char* const model : {"{kind: chain, draft_length: 1, selection: argmax}", "{kind: dflash, block_size: 2}"})
     for (const char* const copies :

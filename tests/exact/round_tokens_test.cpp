@@ -1,4 +1,4 @@
-// What theory says that one round of a lossy rule emits, by class, against every round of the shipped rule.
+// Theory of the tokens that one round of a lossy rule emits, by class, compared with every round of the built-in rule.
 #include "sim/experiments/judge/facts.h"
 #include "sim/experiments/judge/prediction.h"
 #include "sim/rounds/decode/output_classes.h"
@@ -19,7 +19,7 @@ struct Moments {
   std::vector<double> covariance;
 };
 
-// Of the counts by class over all rounds that there can be.
+// Moments of the counts by class over all possible rounds.
 Moments moments_of(const std::vector<audit::AuditRound>& rounds, const decode::OutputClasses& classes) {
   const auto count = static_cast<std::size_t>(classes.count);
   Moments moments{std::vector<double>(count, 0.0), std::vector<double>(count * count, 0.0)};
@@ -57,7 +57,7 @@ TEST_CASE("lossy rules: the tokens of a round by class, in the mean and together
       {chosen, typical},
       {chosen, medusa}};
   InputNumbers numbers(118);
-  std::set<std::string> correlated;  // rules whose tokens hang together beyond what counts of one token do
+  std::set<std::string> correlated;  // rules whose tokens are correlated beyond the counts of single tokens
   for (int i = 0; i < 12; ++i) {
     const Distribution target = numbers.distribution(4, 0.1);
     const Distribution draft = numbers.distribution(4, 0.0);
@@ -81,7 +81,7 @@ TEST_CASE("lossy rules: the tokens of a round by class, in the mean and together
         if (moments.covariance[a * classes + a] > moments.mean[a]) correlated.insert(verifier);
     }
   }
-  CHECK(correlated.size() >= 3);  // where a multinomial covariance would not do
+  CHECK(correlated.size() >= 3);  // cases where a multinomial covariance is wrong
 }
 
 TEST_CASE(
@@ -118,10 +118,10 @@ TEST_CASE("typical_medusa: the program's entropy has 1e-5 within its logarithms,
   CHECK(accepted("typical_medusa", 1e-3) == Approx(1.0));
 }
 
-// Two kinds of positions, each with two tokens; the next position's kind is drawn anew. Three drafted tokens are kept with min(1,
-// r_1 r_2 r_3), else the first i with Z / (Z + 1 - p_i), from the end backwards. Positions behind the final token are met again
-// as they were. With two drafted tokens nothing would show: the second is judged by its own position alone.
-TEST_CASE("hsd: what is accepted tells of positions behind it, where contexts move by themselves") {
+// Two kinds of positions, each with two tokens; the next position's kind is drawn independently. Three drafted tokens are kept
+// with min(1, r_1 r_2 r_3), else the first i with Z / (Z + 1 - p_i), from the end backwards. Positions after the final token keep
+// their kinds in the next round. With two drafted tokens nothing would show: the second is judged by its own position alone.
+TEST_CASE("hsd: the accepted tokens reveal positions after them, if contexts move by themselves") {
   struct Kind {
     Distribution target;
     Distribution draft;

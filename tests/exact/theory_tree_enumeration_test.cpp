@@ -74,7 +74,7 @@ TEST_CASE("trees: every lossless rule restores the joint distribution over round
   }
 }
 
-TEST_CASE("trees: the mutant that draws the final token from the target is caught by the joint distribution alone",
+TEST_CASE("trees: only the joint distribution detects the mutant that draws the final token from the target",
           "[theory][tree_enumeration]") {
   const Automaton automaton = one_state({0.2, 0.3, 0.5}, {0.5, 0.3, 0.2});
   const TreeShape tree = uniform_tree({2, 1});
@@ -145,7 +145,7 @@ TEST_CASE("trees: chains are the token and the block rule, one level is the node
   }
 }
 
-TEST_CASE("trees: products of rank acceptances give the distribution of accepted where distributions do not depend on the text",
+TEST_CASE("trees: products of rank acceptances give the distribution of accepted if distributions do not depend on the text",
           "[theory][tree_enumeration][trees]") {
   Numbers numbers(7);
   for (int trial = 0; trial < 20; ++trial) {

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Every command in environments that are not its author's: no HOME, other languages, narrow terminals, closed streams, full disks.
+"""Every command in unusual environments: no HOME, other languages, narrow terminals, closed streams, full disks.
 
     tests/faults/environments_test.py
 
-Variables change no byte of what is written or printed. Streams that fail change no file, and the status only where what is printed is
-all there is. Where files cannot be written, the message names the file, nothing half-written is left, and what was there before stays.
+Variables change no byte of files and output. A stream that fails changes no file, and changes the status only if the printed text is the only
+result. If a file cannot be written, the message names it, no partial file remains, and earlier files stay.
 Runs at the root of the repository; SPECSIM names the program.
 """
 
@@ -46,8 +46,8 @@ h100-sxm,vllm,0.19,fp8,vllm,28672,4096,16,40,4
 MODEL = os.path.abspath("tests/data/models/tiny-llama3")
 MODELS = ["--target", MODEL, "--draft", MODEL, "--prompts", "prompts.jsonl", "--quick", "--tokens", "4", "--draft-lengths", "1", "--batches", "1", "--repetitions", "9", "--clock", "cpu",
           "--temperatures", "1", "--threads", "1"]
-# By name: the command without --out, and whether it times this machine, so that no two of its results are the same. These, and what takes
-# seconds, meet a part of the environments.
+# By name: the command without --out, and whether it measures this machine, so that its results always differ. These commands, and slow ones, run in a
+# part of the environments only.
 COMMANDS = {
     "run": (["run", "small.yaml", "--threads", "2"], False),
     "check": (["check", "small.yaml", "--threads", "2"], False),
@@ -99,7 +99,7 @@ class Environments(unittest.TestCase):
 
     @classmethod
     def run_here(cls, words, out, prefix=(), **options):
-        """The command with another name for its folder `out` in what it is told and what it prints."""
+        """Renames the command's folder `out` in its arguments and in its output."""
         options.setdefault("stdout", subprocess.PIPE)
         words = [out if word == "out" else word for word in words]
         done = subprocess.run([*prefix, SPECSIM, *words], cwd=cls.folder, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace", timeout=600, **options)
@@ -117,7 +117,7 @@ class Environments(unittest.TestCase):
     # ---- variables
 
     def test_variables(self):
-        """What a shell, a batch system or a container sets or lacks: the same bytes, in files and on the screen."""
+        """Settings that a shell, a batch system or a container makes or lacks: files and standard output have the same bytes."""
         plain = dict(os.environ)
         without = lambda *names: {key: value for key, value in plain.items() if key not in names}
         sanitizers = {key: value for key, value in plain.items() if key.endswith("SAN_OPTIONS")}
@@ -141,7 +141,7 @@ class Environments(unittest.TestCase):
     # ---- streams
 
     def test_streams(self):
-        """Closed, full or unread: what is written as files is all there; a table that nobody could read is told by the status."""
+        """Closed, full or unread standard output: the files are complete; the status reports that nobody could read the table."""
         for name, (words, _) in COMMANDS.items():
             for number, streams in enumerate((">&-", "2>&-", "<&- >&- 2>&-", ">/dev/full", "2>/dev/full", ">/dev/full 2>&1")):
                 out = f"streams_{name}_{number}"
@@ -157,7 +157,7 @@ class Environments(unittest.TestCase):
                 self.assertEqual(done.returncode, status, (name, streams, done.stderr))
 
     def test_terminals(self):
-        """However narrow: the same files and status; escape sequences only where the terminal knows them, and no other control bytes."""
+        """In terminals of any width: the same files and status; escape sequences only if the terminal knows them, and no other control bytes."""
         for columns, kind in ((1, "xterm"), (20, "xterm"), (0, "dumb"), (65535, "")):
             for name, (words, timed) in COMMANDS.items():
                 if name in SELDOM and columns != 20:
@@ -172,7 +172,7 @@ class Environments(unittest.TestCase):
 
     @unittest.skipIf("thread" in SANITIZERS, "the thread sanitizer's own start-up does not survive the limit")
     def test_full_disks(self):
-        """A limit on the size of files acts as a disk that is full after so many bytes."""
+        """A limit on the size of files acts as a disk that is full after that many bytes."""
         for name, (words, timed) in COMMANDS.items():
             largest = max(map(len, self.whole[name].values()))
             for number, limit in enumerate((0, largest // 2) if name in SELDOM else (0, 1, 100, largest // 2, largest - 1)):
@@ -182,7 +182,7 @@ class Environments(unittest.TestCase):
                 self.assertIn(out, done.stderr, shown)
                 self.assertEqual(done.returncode, IO_FAILED, shown)
                 self.assertEqual(list((self.folder / out).rglob("*.part")), [], shown)
-                # With room, the same command with leave to replace gives everything.
+                # With enough room and --force, the same command writes everything.
                 done = self.run_here([*words, "--force", "--out", "out"], out)
                 self.same(name, done, out, shown)
 
@@ -196,7 +196,7 @@ class Environments(unittest.TestCase):
         self.assertEqual((self.folder / "small.yaml").read_text(), CONFIG)
 
     def test_folders_without_leave(self):
-        """Read-only folders, as a user that is not root: told with the place, nothing is made."""
+        """Read-only folders, as a non-root user: the error names the place, and no file is created."""
         user = {} if os.geteuid() != 0 else {"user": NOBODY, "group": NOBODY, "extra_groups": []}
         if subprocess.run(["test", "-x", SPECSIM, "-a", "-r", MODEL], **user).returncode != 0:
             self.skipTest("the program is out of that user's reach")

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What stands where a command is to write: another run's results, somebody's files, pipes. None of it is lost without --force.
+"""Existing files at the place of a command's output: another run's results, a user's files, pipes. None of them is lost without --force.
 
     tests/faults/existing_files_test.py
 
@@ -31,7 +31,7 @@ class ExistingFiles(WithResults):
             (out / name).write_text("mine\n")
             for command in ("run", "check"):
                 self.refused(run(command, self.config, "--out", out),
-                             f"/{name}: is here without a manifest.yaml that says what made it, allowed: another --out, or --force to replace it\n$")
+                             f"/{name}: is here without a manifest.yaml that shows what made it, allowed: another --out, or --force to replace it\n$")
             self.assertEqual((out / name).read_text(), "mine\n")
             self.assertEqual(run("run", self.config, "--out", out, "--force").returncode, FINE)
             self.same(out)
@@ -39,7 +39,7 @@ class ExistingFiles(WithResults):
             out = self.scratch / name
             out.mkdir()
             (out / name).write_text("mine\n")
-            self.refused(run("run", self.config, "--out", out), f"/{name}: is here without a manifest.yaml that says what made it, allowed: another --out, or --force to replace it\n$")
+            self.refused(run("run", self.config, "--out", out), f"/{name}: is here without a manifest.yaml that shows what made it, allowed: another --out, or --force to replace it\n$")
             self.assertEqual((out / name).read_text(), "mine\n")
             self.assertEqual(run("run", self.config, "--out", out, "--force").returncode, FINE)
             self.same(out)
@@ -51,7 +51,7 @@ class ExistingFiles(WithResults):
         self.assertEqual((out / "journal.txt").read_text(), "Dear diary\n")
 
     def test_foreign_files_of_every_command_that_writes(self):
-        """A file that no manifest lists, and another command's results, are replaced with --force alone."""
+        """A file that no manifest lists, and another command's results, are replaced only with --force."""
         quick = ["--alpha", "0.7", "--longest", "2"]
         recorded = "tests/data/acceptance/rounds_t1.jsonl"
         commands = [(["plan", *quick], "plan.csv"), (["plan", *quick], "own_map.csv"),
@@ -62,14 +62,14 @@ class ExistingFiles(WithResults):
             out.mkdir()
             (out / name).write_text("mine\n")
             self.refused(run(*command, "--out", out),
-                         f"/{name}: is here without a manifest.yaml that says what made it, allowed: another --out, or --force to replace it\n$")
+                         f"/{name}: is here without a manifest.yaml that shows what made it, allowed: another --out, or --force to replace it\n$")
             self.assertEqual([(p.name, p.read_text()) for p in out.iterdir()], [(name, "mine\n")])
         out = self.scratch / "foreign0"
         (out / "notes.txt").write_text("mine too\n")
         self.assertEqual(run("plan", *quick, "--out", out, "--force").returncode, FINE)
         files = sorted(p.name for p in out.iterdir())
         self.assertEqual(files, ["manifest.yaml", "map.csv", "notes.txt", "own_map.csv", "plan.csv", "waterfall.csv"])
-        self.assertEqual(run("plan", *quick, "--out", out).returncode, FINE)  # what comes out the same it may replace
+        self.assertEqual(run("plan", *quick, "--out", out).returncode, FINE)  # identical results may be replaced
         self.refused(run("plan", *quick, "--batch", "1,2", "--out", out), "holds the finished results of another run, allowed: another --out, or --force")
         self.assertEqual(run("plan", *quick, "--batch", "1,2", "--out", out, "--force").returncode, FINE)
         self.assertEqual(sorted(p.name for p in out.iterdir()), ["manifest.yaml", "notes.txt", "plan.csv", "waterfall.csv"])
@@ -80,7 +80,7 @@ class ExistingFiles(WithResults):
         own = self.scratch / "kernels" / "fitted" / "h100-sxm.yaml"
         own.parent.mkdir(parents=True)
         own.write_text("mine\n")
-        self.refused(run("kernels", table, "--fit", "--out", own.parent.parent), "/fitted: is here without a manifest.yaml that says what made it, allowed: ")
+        self.refused(run("kernels", table, "--fit", "--out", own.parent.parent), "/fitted: is here without a manifest.yaml that shows what made it, allowed: ")
         self.assertEqual(own.read_text(), "mine\n")
         whole = self.scratch / "whole_again"
         shutil.copytree(self.folder / "whole", whole)
@@ -110,7 +110,7 @@ class ExistingFiles(WithResults):
         refused_whole("/quickstart.yaml: is no regular file", "--force")
         first.rmdir()
         (configs / "quickstart.yaml.part").write_text("mine")
-        refused_whole("/quickstart.yaml.part: is there already, allowed: another directory, or --force")
+        refused_whole("/quickstart.yaml.part: exists already, allowed: another directory, or --force")
         self.assertEqual((configs / "quickstart.yaml.part").read_text(), "mine")
         (configs / "serve").write_text("mine")
         refused_whole("/serve: is no directory", "--force")
@@ -119,10 +119,10 @@ class ExistingFiles(WithResults):
         self.assertEqual(run("init", self.scratch, "--force").returncode, FINE)
         self.assertTrue(first.is_file())
         with open("/dev/zero", "rb") as endless:
-            self.refused(run("init", "--ask", cwd=self.scratch, stdin=endless), "an answer goes on after 4096 bytes, allowed: a line\n$")
+            self.refused(run("init", "--ask", cwd=self.scratch, stdin=endless), "an answer is longer than 4096 bytes, allowed: a line\n$")
 
     def test_pipes_among_the_results(self):
-        """They are told at once, whatever the command and with --force too: opening one would wait for its other end."""
+        """They are reported at once, for each command and with --force too: opening one would wait for its other end."""
         serving = ["serve", "configs/serve/chat.yaml", "--requests", "20"]
         shard = self.scratch / "shard"
         self.assertEqual(run("run", self.config, "--shard", "1/1", "--out", shard).returncode, FINE)
@@ -141,7 +141,7 @@ class ExistingFiles(WithResults):
                 if "--resume" not in command or not force:
                     self.refused(run(*command, "--out", out, *force, "--quiet"), f"/{name}: is no regular file, allowed: ")
             self.assertEqual([p.name for p in out.iterdir()], [name])
-        out = self.scratch / "unfinished"  # what is refused leaves an unfinished run as it is
+        out = self.scratch / "unfinished"  # a refused command leaves an unfinished run unchanged
         out.mkdir()
         (out / "journal.txt").write_text("specsim journal")
         os.mkfifo(out / "data.csv")
@@ -153,7 +153,7 @@ class ExistingFiles(WithResults):
         self.refused(run("merge", shard, "--out", self.scratch / "all"), "/counts.csv: is no regular file, allowed: ")
 
     def test_single_files_that_are_there(self):
-        """--trace, --timeline and --junit replace what they wrote themselves, and what is somebody's with --force alone."""
+        """--trace, --timeline and --junit replace files that they wrote themselves, and other files only with --force."""
         config = self.scratch / "timed.yaml"
         config.write_text(TIMED)
         serving = ["serve", "configs/serve/chat.yaml", "--requests", "20"]
@@ -163,7 +163,7 @@ class ExistingFiles(WithResults):
             file = self.scratch / f"single{i}"
             for text in ("mine\n", '{"displayTimeUnit":"ms"}\n', "<?xml version"):
                 file.write_text(text)
-                self.refused(run(*command, option, file), f"^{option}: .*single{i} is here already and is no file that {option} wrote, allowed: another file, or --force")
+                self.refused(run(*command, option, file), f"^{option}: .*single{i} exists already and was not written by {option}, allowed: another file, or --force")
                 self.assertEqual(file.read_text(), text)
             self.assertEqual(run(*command, option, file, "--force").returncode, ends)
             self.assertEqual(run(*command, option, file).returncode, ends)  # its own
@@ -180,7 +180,7 @@ class ExistingFiles(WithResults):
                         self.refused(run(*command, option, f"{folder}/{name}", "--out", out, *force), f"^{option}: .* is a file of --out, allowed: another file\n$")
                 self.assertFalse(out.exists())
             self.refused(run(*command, option, out, "--out", out), f"^{option}: .* is a directory, allowed: a file\n$")
-            # A directory that is missing is told before anything is done; one that --out makes is none.
+            # A missing directory is reported before the run starts, but --out creates its directory.
             result = run(*command, option, self.scratch / "nowhere" / "file", "--out", out)
             self.assertEqual((result.returncode, result.stdout), (IO_FAILED, ""))
             self.assertRegex(result.stderr, "nowhere/file: cannot be written: .*nowhere is no directory")
@@ -191,7 +191,7 @@ class ExistingFiles(WithResults):
         self.refused(run("check", config, "--trace", self.scratch / "a", "--junit", f"{self.scratch}/./a"), "^--junit: .* is the file of --trace, allowed: another file")
 
     def test_finished_results_and_inputs_that_change(self):
-        """Results are replaced without --force where the command, its options and its inputs' contents are those that made them."""
+        """Results are replaced without --force if the same command, options and contents of inputs made them."""
         trace, rounds, table = self.scratch / "trace.jsonl", self.scratch / "rounds.jsonl", self.scratch / "products.csv"
         gpu, config, served = self.scratch / "gpu.yaml", self.scratch / "traced.yaml", self.scratch / "served.yaml"
         lines = Path("tests/data/trace_small.jsonl").read_text().splitlines(keepends=True)
@@ -227,7 +227,7 @@ class ExistingFiles(WithResults):
             file.write_text(other)
             self.assertEqual(run(*command, "--out", out, "--force").returncode, FINE)
             self.assertEqual(run(*command, "--out", out).returncode, FINE)
-        # A shard's inputs are those of the whole: merged results are replaced by the same alone, too.
+        # A shard's inputs are those of the whole run, so merged results may also be replaced only by the same merge.
         trace.write_text("".join(lines))
         for folder in ("first", "second"):
             self.assertEqual(run("run", config, "--shard", "1/1", "--out", self.scratch / folder).returncode, FINE)

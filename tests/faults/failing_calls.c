@@ -1,8 +1,8 @@
 /* Preloaded into the program by faults_test.py: makes the N-th of some system calls fail.
  *
  * FAULT="CALL:ERRNO:N" or "CALL:ERRNO:N:always" (that call and all after it), CALL one of open, read, write, fsync, rename, ftruncate, flock.
- * CALL may also be end: the N-th file NAME.part that is made raises the signal whose number stands for ERRNO, before open returns.
- * Only calls on files below FAULT_FOLDER count, so that libraries that are loaded and the terminal are left alone. */
+ * CALL may also be end: when the N-th file NAME.part is created, the signal with number ERRNO is raised before open returns.
+ * Only calls on files below FAULT_FOLDER count, so that libraries and the terminal are not affected. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""What happens when things go wrong around the program: calls that fail, folders that vanish, two writers, files that change.
+"""Faults around the program: calls that fail, folders that vanish, two writers, files that change.
 
     tests/faults/faults_test.py
 
 Each fault ends in a clear error and a documented status, or in the same bytes as without it. Runs at the root of the repository;
-SPECSIM names the program. Ends that come as a surprise (kill -9) are in tests/golden/reproducible_test.py.
+SPECSIM names the program. Sudden ends (kill -9) are in tests/golden/reproducible_test.py.
 """
 
 import errno
@@ -55,7 +55,7 @@ def run(*arguments, **options):
 
 
 class WithResults(unittest.TestCase):
-    """A small config, what a run of it gives when nothing disturbs it, and a folder for each test."""
+    """A small config, the results of an undisturbed run of it, and a folder for each test."""
 
     @classmethod
     def setUpClass(cls):
@@ -83,10 +83,10 @@ class WithResults(unittest.TestCase):
 
 class Faults(WithResults):
     def started(self, *arguments, **options):
-        """A run with most of its work before it, held still by SIGSTOP however busy the machine is; go_on() lets it run."""
+        """A run that is stopped by SIGSTOP with most of its work to do, however busy the machine is; go_on() continues it."""
         journal = Path(arguments[arguments.index("--out") + 1]) / "journal.txt"
         lines = lambda: journal.read_bytes().count(b"\n") if journal.exists() else 0
-        for _ in range(100):  # it may be at its end before this process gets a turn
+        for _ in range(100):  # it may end before this process gets a turn
             process = subprocess.Popen([SPECSIM, *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                        stderr=subprocess.PIPE, text=True, **options)
             while process.poll() is None and lines() <= 4:
@@ -101,7 +101,7 @@ class Faults(WithResults):
 
     @staticmethod
     def go_on(process, number=signal.SIGCONT):
-        """What it says until it ends, after this signal; without the lines that tell how far it is."""
+        """Standard error until the process ends after this signal, without progress lines."""
         process.send_signal(number)
         process.send_signal(signal.SIGCONT)
         return re.sub(r"(?m)^[0-9.]+% of .* left\n", "", process.communicate(timeout=600)[1])
@@ -110,7 +110,7 @@ class Faults(WithResults):
 
     @unittest.skipIf(SANITIZERS, "preloading goes before the sanitizer's own library")
     def test_calls_that_fail(self):
-        """Each call on a file of the run, failing once or from then on: an error with the file's name, and --resume mends it."""
+        """Each system call on a file of the run fails once or from then on: the error names the file, and --resume completes the run."""
         shim = self.folder / "failing_calls.so"
         subprocess.run(["cc", "-shared", "-fPIC", "-o", str(shim), "tests/faults/failing_calls.c", "-ldl"], check=True)
         faults = 0
@@ -139,7 +139,7 @@ class Faults(WithResults):
 
     @unittest.skipIf(SANITIZERS, "preloading goes before the sanitizer's own library")
     def test_ended_as_a_file_is_made(self):
-        """A signal that arrives while the system makes a file, before the program knows that it is there."""
+        """A signal that arrives while the system creates a file, before the program knows that the file exists."""
         shim = self.folder / "ending_calls.so"
         subprocess.run(["cc", "-shared", "-fPIC", "-o", str(shim), "tests/faults/failing_calls.c", "-ldl"], check=True)
         plan = ("plan", "--hardware", "h100-sxm", "--target", "llama-3.1-8b", "--draft", "llama-3.2-1b", "--alpha", "0.7")
@@ -155,14 +155,14 @@ class Faults(WithResults):
 
     @unittest.skipIf(SANITIZERS, "a sanitizer maps more than there is")
     def test_too_little_of_everything(self):
-        """No file handles, no memory, no processor time: a status, never a signal of its own making, and nothing half-written."""
+        """No file handles, memory or processor time left: a documented status, no signal from the program itself, and no partial file."""
         for kind, limits in ((resource.RLIMIT_NOFILE, (3, 4, 5, 6, 8)), (resource.RLIMIT_AS, (40 << 20, 60 << 20, 90 << 20, 130 << 20, 300 << 20)),
                              (resource.RLIMIT_NPROC, (0, 1))):
             for limit in limits:
                 out = self.scratch / f"limit{kind}_{limit}"
                 result = run("run", self.config, "--out", out, "--threads", "4",
                              preexec_fn=lambda k=kind, n=limit: resource.setrlimit(k, (n, n)))
-                if result.returncode == 127:  # the loader found no room for the program's libraries
+                if result.returncode == 127:  # the loader found no memory for the program's libraries
                     continue
                 self.assertIn(result.returncode, (FINE, IO_FAILED, BAD_INPUT), (kind, limit, result.stderr))
                 if result.returncode == FINE:
@@ -181,7 +181,7 @@ class Faults(WithResults):
 
     @unittest.skipIf(SANITIZERS, "preloading goes before the sanitizer's own library")
     def test_a_log_that_cannot_be_read_to_its_end(self):
-        """An error amid a server's log is not its end."""
+        """A read error within a server's log must not pass as the end of the log."""
         shim = self.scratch / "failing_calls.so"
         subprocess.run(["cc", "-shared", "-fPIC", "-o", str(shim), "tests/faults/failing_calls.c", "-ldl"], check=True)
         log = self.scratch / "vllm.log"
@@ -195,12 +195,12 @@ class Faults(WithResults):
     # ---- folders
 
     def test_a_removed_folder(self):
-        """It is told at once, and the results are written all the same."""
+        """The failure is reported at once, and the results are written nevertheless."""
         out = self.scratch / "out"
         process = self.started("run", self.config, "--set", "rounds=2e6", "--out", str(out), "--threads", "1")
         shutil.rmtree(out)
         errors = self.go_on(process)
-        self.assertEqual((process.returncode, errors), (FINE, f"warning: {out}/journal.txt was removed: the run goes on, and could not be resumed\n"))
+        self.assertEqual((process.returncode, errors), (FINE, f"warning: {out}/journal.txt was removed: the run continues, but cannot be resumed\n"))
         self.assertEqual(sorted(p.name for p in out.iterdir()), ["counts.csv", "data.csv", "manifest.yaml"])
 
     def test_two_writers(self):
@@ -229,7 +229,7 @@ class Faults(WithResults):
         for i in (1, 2, 3):
             self.assertEqual(run("run", self.config, "--shard", f"{i}/3", "--out", folder / str(i)).returncode, FINE)
         (folder / "logs").mkdir()
-        for _ in range(2):  # the second time its own results lie among the shards
+        for _ in range(2):  # in the second merge its own results are among the shards
             self.assertIn(run("merge", folder, "--out", folder / "all").returncode, (FINE, DISAGREE))
             for name in ("data.csv", "counts.csv"):
                 self.assertEqual((whole / name).read_bytes(), (folder / "all" / name).read_bytes())
@@ -245,7 +245,7 @@ class Faults(WithResults):
         out.mkdir()
         os.mkfifo(out / "journal.txt")
         self.refused(run("run", self.config, "--out", out), "an unfinished run is here")
-        self.refused(run("run", self.config, "--out", out, "--resume"), "journal.txt: is no regular file, allowed: --force to drop it")
+        self.refused(run("run", self.config, "--out", out, "--resume"), "journal.txt: is no regular file, allowed: --force to delete it")
         self.assertEqual(run("run", self.config, "--out", out, "--force").returncode, FINE)
         self.same(out)
 
@@ -284,9 +284,9 @@ class Faults(WithResults):
         self.assertEqual(run("run", config, "--trace", "/dev/null").returncode, FINE)
         self.assertTrue(Path("/dev/null").is_char_device())
         self.assertEqual(run("run", config, "--trace", "/dev/full").returncode, IO_FAILED)
-        self.refused(run("run", config, "--trace", config), "--trace: .* is what was read here, allowed: another file")
+        self.refused(run("run", config, "--trace", config), "--trace: .* is an input of this command, allowed: another file")
         self.assertEqual(config.read_text(), TIMED)
-        # A link stays a link, and what it leads to is replaced; what waits under the temporary name is not followed.
+        # A link stays a link, and its target is replaced; an existing link under the temporary name is not followed.
         link = self.scratch / "link.json"
         (self.scratch / "behind.json").write_text(text[:100])
         link.symlink_to("behind.json")
@@ -297,7 +297,7 @@ class Faults(WithResults):
         Path(f"{plain}.part").symlink_to(victim)
         self.assertEqual(run("run", config, "--trace", plain).returncode, IO_FAILED)
         self.assertEqual(victim.read_text(), "mine\n")
-        # What a sudden end left under that name is in nobody's way.
+        # A killed run's leftover file of that name does not block a new run.
         Path(f"{plain}.part").unlink()
         Path(f"{plain}.part").write_text("half")
         self.assertEqual(run("run", config, "--trace", plain).returncode, FINE)
@@ -320,18 +320,18 @@ class Faults(WithResults):
         lines = before.splitlines(keepends=True)
         trace.write_text("".join(lines[1:] + lines[:1]))
         self.refused(run("run", config, "--set", "rounds=2e7", "--out", out, "--resume"),
-                     rf"journal.txt:2: {re.escape(str(trace))} is not what it was: its checksum was [0-9a-f]{{16}}, allowed: ")
+                     rf"journal.txt:2: {re.escape(str(trace))} has changed: its checksum was [0-9a-f]{{16}}, allowed: ")
         b = self.scratch / "b"
         self.assertEqual(run("run", config, "--shard", "2/2", "--out", b).returncode, FINE)
-        self.refused(run("merge", a, b, "--out", self.scratch / "all"), rf"^{re.escape(str(a))}/manifest.yaml: {re.escape(str(trace))} is not what it was")
+        self.refused(run("merge", a, b, "--out", self.scratch / "all"), rf"^{re.escape(str(a))}/manifest.yaml: {re.escape(str(trace))} has changed")
         trace.write_text(before)
-        self.refused(run("merge", a, b, "--out", self.scratch / "all"), rf"^{re.escape(str(b))}/manifest.yaml: {re.escape(str(trace))} is not what it was")
+        self.refused(run("merge", a, b, "--out", self.scratch / "all"), rf"^{re.escape(str(b))}/manifest.yaml: {re.escape(str(trace))} has changed")
 
     def test_a_program_that_changes(self):
         out = self.scratch / "out"
         process = self.started("run", self.config, "--set", "rounds=2e7", "--out", str(out), "--threads", "1")
         self.go_on(process, signal.SIGTERM)
-        # As another program would have begun it: its line, with a checksum of this run.
+        # A line as another program would have written it, with a checksum of this run.
         journal = (out / "journal.txt").read_bytes().splitlines(keepends=True)
         title = journal[0].rsplit(b" #", 1)[0]
         body = b"program 0.0.9 (an older one)"
@@ -341,7 +341,7 @@ class Faults(WithResults):
                      r"journal.txt:2: the run was begun by specsim 0\.0\.9 \(an older one\), and this is ")
 
     def test_forced_and_interrupted(self):
-        """A run that replaces another's results by --force goes on with --resume alone."""
+        """A run that replaced other results by --force continues with --resume alone."""
         out = self.scratch / "out"
         self.assertEqual(run("run", self.config, "--seed", "7", "--out", out).returncode, FINE)
         process = self.started("run", self.config, "--set", "rounds=2e6", "--out", str(out), "--threads", "1", "--force")
@@ -352,7 +352,7 @@ class Faults(WithResults):
         for name in FILES:
             self.assertEqual((out / name).read_bytes(), (self.scratch / "alone" / name).read_bytes())
 
-    # ---- journals and shards that are not what they were
+    # ---- changed journals and shards
 
     def test_a_journal_with_two_headers(self):
         out = self.scratch / "out"
@@ -361,7 +361,7 @@ class Faults(WithResults):
         lines = (out / "journal.txt").read_bytes().splitlines(keepends=True)
         for extra, message in ((lines[0], r":5: this is no record of finished work"), (self.record(lines, "9 0 0:1"), ":5: cell 9 has no slab 0"),
                                (self.record(lines, "0 63 0:x"), ":5: these are no counts of the cell"),
-                               (self.record(lines, "0 63 0:5 2:9"), ":5: the sum of accepted_law is 0, and rounds is 5")):
+                               (self.record(lines, "0 63 0:5 2:9"), ":5: the sum of accepted_law is 0, but rounds is 5")):
             (out / "journal.txt").write_bytes(b"".join([*lines[:4], extra]))
             self.refused(run("run", self.config, "--set", "rounds=2e7", "--out", out, "--resume", "--threads", "2"), message)
 
@@ -377,8 +377,8 @@ class Faults(WithResults):
         counts = (b / "counts.csv").read_text()
         number = re.search(r"small,0,accepted,0,(\d+)", counts)
         (b / "counts.csv").write_text(counts.replace(number[0], f"small,0,accepted,0,{int(number[1]) + 1}"))
-        self.refused(run("merge", a, b, "--out", self.scratch / "all"), rf"^{re.escape(str(b))}/counts.csv: is not what the manifest beside it has the checksum of")
-        # With the checksum made right again, the sums tell.
+        self.refused(run("merge", a, b, "--out", self.scratch / "all"), rf"^{re.escape(str(b))}/counts.csv: does not match the checksum in its manifest")
+        # With a corrected checksum, the sums reveal the change.
         manifest = (b / "manifest.yaml").read_text()
         old = re.search(r'file: "?counts.csv"?\n    checksum: "?([0-9a-f]{16})', manifest)[1]
         manifest = manifest.replace(old, crc((b / "counts.csv").read_bytes()))
@@ -399,7 +399,7 @@ class Faults(WithResults):
         self.assertEqual(result.returncode, DISAGREE)
         self.assertIn("theory and simulation DISAGREE", result.stdout)
         self.assertRegex((out / "manifest.yaml").read_text(), '\nverdict: "?disagree"?\n')
-        self.assertEqual(run("merge", *shards, "--out", out).returncode, DISAGREE)  # its own results it may replace
+        self.assertEqual(run("merge", *shards, "--out", out).returncode, DISAGREE)  # it may replace its own results
         other = self.scratch / "other"
         self.assertEqual(run("run", self.config, "--out", other).returncode, FINE)
         self.refused(run("merge", *shards, "--out", other), "holds the finished results of another run")

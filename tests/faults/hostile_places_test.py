@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Links among the results, pipes that nobody reads, an activated environment of Python, a stack and a memory that end, names that no XML has.
+"""Links among the results, pipes that nobody reads, an activated environment of Python, an exhausted stack and memory, names that XML does not allow.
 
     tests/faults/hostile_places_test.py
 
@@ -43,7 +43,7 @@ class HostilePlaces(WithResults):
                     self.assertEqual(victim.read_text(), "mine\n")
                     self.assertFalse((self.scratch / "nothing there").exists())
                     self.assertEqual([p.name for p in out.iterdir()], [name])
-        # The folder itself may be one: it is what was named.
+        # The folder itself may be a link, since the user named it.
         (self.scratch / "real").mkdir()
         (self.scratch / "named").symlink_to("real")
         self.assertEqual(run("run", self.config, "--out", self.scratch / "named").returncode, FINE)
@@ -60,7 +60,7 @@ class HostilePlaces(WithResults):
             for force in ([], ["--force"]):
                 self.refused(run("init", base, *force), rf"/{place}: is a symbolic link, allowed: another directory, or none of this name there\n$")
             self.assertEqual(list(elsewhere.iterdir()), [])
-        (self.scratch / "link").symlink_to(elsewhere)  # what is named itself is followed
+        (self.scratch / "link").symlink_to(elsewhere)  # a link that the user named is followed
         self.assertEqual(run("init", self.scratch / "link").returncode, FINE)
         self.assertTrue((elsewhere / "configs/quickstart.yaml").is_file())
 
@@ -72,11 +72,11 @@ class HostilePlaces(WithResults):
         for command, option in ((SERVING, "--timeline"), (["run", timed], "--trace"), (["check", timed], "--junit")):
             result = run(*command, option, pipe)
             self.assertEqual(result.returncode, IO_FAILED, result.stderr)
-            self.assertIn(f"{pipe}: is a pipe that nobody reads, allowed: a file, or a pipe with a reader", result.stderr)
-        shown = self.scratch / "shown"  # a file: another pipe would fill, and stop the reader
+            self.assertIn(f"{pipe}: is a pipe without a reader, allowed: a file, or a pipe with a reader", result.stderr)
+        shown = self.scratch / "shown"  # a file, because a second pipe would fill and stop the reader
         with shown.open("wb") as file:
             reader = subprocess.Popen(["cat", pipe], stdout=file)
-        keeps = os.open(pipe, os.O_RDWR)  # the reader is there, whenever it gets its turn
+        keeps = os.open(pipe, os.O_RDWR)  # the reader exists, whenever it gets its turn
         result = run(*SERVING, "--timeline", pipe)
         os.close(keeps)
         self.assertEqual(result.returncode, FINE, result.stderr)
@@ -106,7 +106,7 @@ class HostilePlaces(WithResults):
 
     @unittest.skipIf(SANITIZERS, "preloading goes before the sanitizer's own library")
     def test_memory_that_ends_for_good(self):
-        """Wherever it ends: a message and status 4, or the work was done; never a signal, and nothing half-written."""
+        """Wherever the memory or stack ends: a message and status 4, or complete results; never a signal, and no partial file."""
         shim = self.folder / "no_memory.so"
         subprocess.run(["cc", "-shared", "-fPIC", "-o", str(shim), "tests/faults/no_memory.c", "-ldl"], check=True)
         ended = 0
@@ -128,7 +128,7 @@ class HostilePlaces(WithResults):
 
     @unittest.skipIf(SANITIZERS, "a sanitizer keeps what is freed")
     def test_memory_does_not_follow_what_a_file_asks_for(self):
-        """A log with labels of its own on each line, and a trace of 400 bytes that asks for 75 million hashes."""
+        """A log with different labels on each line, and a trace of 400 bytes that asks for 75 million hashes."""
         def most_mib(*arguments):
             process = subprocess.Popen([SPECSIM, *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             _, status, used = os.wait4(process.pid, 0)
@@ -151,8 +151,8 @@ class HostilePlaces(WithResults):
 
     @unittest.skipIf(SANITIZERS, "a sanitizer keeps what is freed")
     def test_memory_by_byte_of_input(self):
-        """Files that hold as much as they can of what their readers keep: none takes more than `factor` bytes for each of its own, over 60 MiB. A log
-        takes less than twelve times its size, what is read as values (YAML, JSON) or a message a row (CSV) up to 130 times."""
+        """Files with the largest memory per byte in their readers. None takes more than `factor` bytes per byte of the file, above 60 MiB. A log
+        takes less than twelve times its size; values (YAML, JSON) and files with a message per row (CSV) take up to 130 times."""
         size = 1 << 20
         log, values = 12, 130
         def each(form, begin="", end=""):
@@ -185,7 +185,7 @@ class HostilePlaces(WithResults):
         lab = lambda name: ["calibrate", "--target", name, "--draft", name, "--prompts", "tests/data/prompts/calibration.jsonl", "--out", self.scratch / "calibrated"]
         merge = ["merge", self.scratch / "shards", "--out", self.scratch / "merged"]
         server = ["--hardware", "h100-sxm", "--target", "llama-3.1-8b"]
-        readers = [  # the file, the command that reads it, bytes for each of its own, what it holds
+        readers = [  # the file, the command that reads it, bytes of memory per byte, its content
             ("case.jsonl", lambda file: ["import", file], log, [
                 ("levels", times('{"a": ')), ("levels of lists", times("[", '{"a": ')), ("figures of one object", times(figures, '{"specDecodingStats": {', '"x": 0}}')),
                 ("rounds", times("1, 2, ", '{"choices": [{"accept_lengths": [', "1]}]}")),
@@ -231,7 +231,7 @@ class HostilePlaces(WithResults):
                 file.write_bytes(held if isinstance(held, bytes) else held.encode())
                 length = file.stat().st_size
                 del held
-                # Processor seconds, ten times what the slowest of these takes.
+                # Processor seconds, ten times those of the slowest command.
                 enough = lambda: resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
                 process = subprocess.Popen([SPECSIM, *map(str, arguments(file))], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=enough)
                 _, status, used = os.wait4(process.pid, 0)
@@ -251,7 +251,7 @@ class HostilePlaces(WithResults):
             self.assertEqual(ET.parse(file).getroot().tag, "testsuites")
 
     def test_programs_of_unlike_sources_have_unlike_commits(self):
-        """Outside git, as in an image, the commit is the sources': merge and --resume tell programs apart by it."""
+        """Outside git, as in an image, the commit is a hash of the sources: merge and --resume use it to compare programs."""
         def commit(folder):
             header = self.scratch / "version.h"
             subprocess.run(["cmake", "-D", f"SOURCE={folder}", "-D", f"HEADER={header}", "-D", "VERSION=1", "-P", os.path.abspath("cmake/version.cmake")], check=True,

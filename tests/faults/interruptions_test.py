@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""Every command that works for long or writes files, ended and disturbed at random moments.
+"""Every command that runs for long or writes files, interrupted and disturbed at random moments.
 
     tests/faults/interruptions_test.py
 
-SIGTERM and SIGKILL at any moment, a folder that is removed meanwhile, two writers, a wall clock that jumps: each ends in a documented
-status and a clear error, or in the same bytes as without it; and the same command afterwards gives those bytes. Runs at the root of the
-repository; SPECSIM names the program. The moments are drawn from a fixed seed; what they hit depends on the machine, what must hold
-does not.
+SIGTERM and SIGKILL at any moment, a folder that is removed during the run, two writers, a wall clock that jumps: each ends in a documented
+status and a clear error, or in the same bytes as without it. The same command afterwards gives those bytes. Runs at the root of the
+repository; SPECSIM names the program. The moments are drawn from a fixed seed. The interrupted operation depends on the machine; the
+requirements do not.
 """
 
 import os
@@ -43,7 +43,7 @@ cost: {model: affine, target_fixed_ms: 6, target_ms_per_token: 0.02, draft_fixed
 """
 MODEL = os.path.abspath("tests/data/models/tiny-llama3")
 CLOCK = ["--threads", "1", "--clock", "cpu", "--repetitions", "9"]  # processor time: the machine may be busy with something else
-# By name: the command without --out, whether what it writes is the same each time, and what it takes to write into a folder again.
+# By name: the command without --out, whether it always writes the same files, and the option with which it writes into a folder again.
 COMMANDS = {
     "run": (["run", "small.yaml", "--threads", "2"], True, ["--force"]),
     "check": (["check", "small.yaml", "--threads", "2"], True, ["--force"]),
@@ -93,14 +93,14 @@ class Interruptions(unittest.TestCase):
         return subprocess.CompletedProcess(words, process.returncode, "", stderr)
 
     def same(self, name, out):
-        """The folder holds what the command gives when nothing disturbs it."""
+        """The folder holds the results of the undisturbed command."""
         got = results(self.folder / out)
         self.assertEqual(sorted(got), sorted(self.whole[name]), name)
         if COMMANDS[name][1]:
             self.assertEqual(got, self.whole[name], name)
 
     def finished_after(self, name, out, shown):
-        """The same command again, with leave to replace what the disturbed one left."""
+        """The same command again, with permission to replace the files that the disturbed one left."""
         words, _, again = COMMANDS[name]
         result = self.run_whole([*words, *again], out)
         self.assertIn(result.returncode, (FINE, UNTESTED), (shown, result.stderr))
@@ -119,7 +119,7 @@ class Interruptions(unittest.TestCase):
                     process.send_signal(how)
                 stderr = process.communicate(timeout=600)[1]
                 shown = (name, how, after, process.returncode, stderr)
-                # A signal that comes before main() has begun, late on a busy machine, ends the program as the system does.
+                # A signal before main() has begun, which is late on a busy machine, ends the program by the system's default.
                 allowed = (-how,) if how == signal.SIGKILL or after < (2.0 if SANITIZERS else 0.3) else ()
                 self.assertIn(process.returncode, (FINE, UNTESTED, INTERRUPTED, *allowed), shown)
                 place = self.folder / out
@@ -144,7 +144,7 @@ class Interruptions(unittest.TestCase):
             stderr = process.communicate(timeout=600)[1]
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
             self.assertEqual(process.returncode, INTERRUPTED, stderr)
-            # Processor seconds of its one thread: three at most before the signal.
+            # Processor seconds of its single thread: three at most before the signal.
             spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
             self.assertLess(spent, 3 + (3 if not SANITIZERS else 30))
 
@@ -166,7 +166,7 @@ class Interruptions(unittest.TestCase):
                 self.finished_after(name, out, shown)
 
     def test_two_writers(self):
-        """Of two at once into one folder, one is refused or comes later; what is there at the end is whole."""
+        """If two commands write into one folder at once, one is refused or runs later; the final files are complete."""
         for name, (words, _, _) in COMMANDS.items():
             out = f"two_{name}"
             processes = [self.start(words, out) for _ in range(2)]
@@ -182,7 +182,7 @@ class Interruptions(unittest.TestCase):
 
     @unittest.skipIf(SANITIZERS, "preloading goes before the sanitizer's own library")
     def test_a_clock_that_jumps(self):
-        """The wall clock goes back and forth by a year at every look: the same bytes, and a manifest whose seconds are those of the run."""
+        """The wall clock jumps a year back or forth at every reading: the same bytes, and the manifest's seconds are those of the run."""
         shim = self.folder / "jumping_clock.so"
         subprocess.run(["cc", "-shared", "-fPIC", "-o", str(shim), "tests/faults/jumping_clock.c", "-ldl"], check=True)
         for name, (words, _, _) in COMMANDS.items():

@@ -1,4 +1,4 @@
-/* Preloaded into the program by interruptions_test.py: every look at the wall clock finds it a year before or behind the last one. */
+/* Preloaded into the program by interruptions_test.py: every reading of the wall clock is a year before or after the last one. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -8,7 +8,7 @@
 
 static atomic_long looks;
 
-/* Seconds to add at this look. */
+/* Seconds to add to this reading. */
 static time_t jump(void) { return (time_t)(atomic_fetch_add(&looks, 1) % 2 == 0 ? 365 : -365) * 24 * 3600; }
 
 int clock_gettime(clockid_t clock, struct timespec* at) {

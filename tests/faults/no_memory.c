@@ -1,6 +1,6 @@
-/* Preloaded into the program by hostile_places_test.py: memory ends at the NO_MEMORY-th request after main() has begun, and for good.
+/* Preloaded into the program by hostile_places_test.py: allocations fail from the NO_MEMORY-th request after the start of main() on.
  *
- * main() sets what SIGPIPE does before anything else that a command does; what is asked for before that is the loader's. */
+ * main() first sets the action of SIGPIPE; requests before that belong to the loader. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

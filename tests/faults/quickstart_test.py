@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""scripts/quickstart with a setup that is noisy and a build that is at hand or fails: it prints a screen that ends with the decision, keeps the
-noise in build/quickstart.log, and shows the end of that log where a step fails.
+"""scripts/quickstart with a noisy setup and a build that exists or fails: it prints a screen that ends with the decision, keeps the noise in
+build/quickstart.log, and shows the end of that log if a step fails.
 
 Runs at the root of the repository; SPECSIM names the program.
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""scripts/test --all with a build, a ctest and a cmake that fail as told: it goes on, and says at the end what failed where.
+"""scripts/test --all with a build, a ctest and a cmake that fail on demand: it continues, and reports each failure at the end.
 
     tests/faults/suites_test.py
 
@@ -45,4 +45,4 @@ if done.returncode != 1 or lines[-1] != "175 passed, 5 failed":
 for line, wanted in zip(told, WANTED):
     suite = wanted.split(":")[0]
     if not line.startswith(wanted) or not line.endswith(NAMED.get(suite, " s")):
-        sys.exit(f"{suite} is told as {line!r}")
+        sys.exit(f"{suite} is reported as {line!r}")

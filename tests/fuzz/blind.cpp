@@ -1,5 +1,5 @@
-// What stands in for libFuzzer in builds without it, with those of its options that scripts/fuzz gives: inputs from files and
-// folders, once each; with -max_total_time=N also for so many seconds with bytes changed blindly.
+// Replaces libFuzzer in builds without it. It has the options that scripts/fuzz uses: files and folders as inputs, once each;
+// with -max_total_time=N it also changes bytes at random for N seconds.
 #include <fcntl.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -23,13 +23,13 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-constexpr time_t kSeconds = 60;  // processor time that one input may take
+constexpr time_t kSeconds = 60;  // most processor time of one input
 constexpr std::size_t kLongest = 20000;
 
 const Bytes* fed = nullptr;
 std::string unkept_path;
 
-// Keeps the input that ended the process, and lets the signal do what it does.
+// Saves the input that ended the process, and lets the signal act.
 void keep_input(int signal) {
   const int file = fed == nullptr ? -1 : open(unkept_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file >= 0 && write(file, fed->data(), fed->size()) < 0) _exit(1);

@@ -6,7 +6,7 @@
 
 namespace specsim::cli {
 
-// Of sim/doors/cli/main.cpp, which these programs do without.
+// Defined in sim/doors/cli/main.cpp, which is not part of these programs.
 const std::string& command_line() {
   static const std::string line = "specsim";
   return line;
@@ -18,7 +18,7 @@ namespace specsim::fuzz {
 
 namespace {
 
-// One argument a line. Both commands read presets and the files that they are given, and print.
+// One argument per line. Both commands read presets and the given files, and print.
 void feed(ExitCode (*command)(const std::vector<std::string>&), std::string_view bytes) {
   std::vector<std::string> arguments;
   while (!bytes.empty() && arguments.size() < 40) {

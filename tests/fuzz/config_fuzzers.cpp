@@ -11,7 +11,7 @@ namespace specsim::fuzz {
 
 namespace {
 
-// What a text parses to, where it does; throws BadInput elsewhere.
+// The parsed value of a text; throws BadInput if it does not parse.
 config::Value parsed(std::string_view bytes) {
   Diagnostics diagnostics;
   config::Value value = config::parse_text(std::string(bytes), "case.yaml", diagnostics);
@@ -19,7 +19,7 @@ config::Value parsed(std::string_view bytes) {
   return value;
 }
 
-// Both texts of a value parse back to it: manifests and identities of runs depend on that.
+// Both text forms of a value must parse back to it: manifests and identities of runs depend on that.
 void feed_yaml(std::string_view bytes) {
   const config::Value value = parsed(bytes);
   const std::string flow = config::to_flow_text(value);
@@ -51,7 +51,7 @@ void feed_experiment(std::string_view bytes) {
   require(none.empty() && run::identity({again}) == identity, "a manifest's config is the same run");
 }
 
-void feed_overrides(std::string_view bytes) {  // PATH=VALUE, the first line's config aside
+void feed_overrides(std::string_view bytes) {  // PATH=VALUE on all lines after the first, which names the config
   const config::Value base = parsed(
       "experiment: a\npair: {vocab: 20, target: {family: zipf, exponent: 1.1}, draft: {from: target, transform: temperature, "
       "value: 0.7}}\n"

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Inputs on which the program once broke a promise, again.
+"""Runs the program again on inputs for which it once broke a promise.
 
     tests/fuzz/corpus_test.py
 
 Runs at the root of the repository; SPECSIM names the program, SPECSIM_FUZZ the one with its readers (tests/fuzz/*.cpp). Each folder of
-tests/fuzz/corpus holds a case's files, `command` (the arguments) and `problem` (what was wrong then); each folder of tests/fuzz/inputs
-is named for a reader and holds what it is fed.
+tests/fuzz/corpus holds a case's files, `command` (the arguments) and `problem` (the fault at that time). Each folder of tests/fuzz/inputs
+is named for a reader and holds its inputs.
 """
 
 import os

@@ -34,13 +34,13 @@ const Fuzzer& chosen_fuzzer() {
   std::exit(2);
 }
 
-// A refusal that nobody can act upon is a finding as well.
+// A refusal with an unusable message is a finding as well.
 void check_refusal(const BadInput& refusal) {
   std::size_t bytes = 0;
   require(!refusal.list().empty(), "a refusal has a message");
   for (const Diagnostic& diagnostic : refusal.list()) {
     bytes += diagnostic.message.size();
-    require(!diagnostic.message.empty(), "a message says something");
+    require(!diagnostic.message.empty(), "a message is not empty");
     const bool names_option =
         diagnostic.message.find("option") != std::string::npos || diagnostic.message.find("--") != std::string::npos;
     require(!diagnostic.where.file.empty() || names_option, "a message has a place");

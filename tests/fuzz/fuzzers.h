@@ -1,5 +1,5 @@
-// Fuzzers that run within one process, thousands of inputs a second: readers of everything that comes from elsewhere. Commands as
-// a whole are driven by scripts/fuzz, which drives these as well.
+// Fuzzers that run within one process, thousands of inputs per second: readers of all external input. scripts/fuzz runs these,
+// and whole commands.
 #pragma once
 
 #include <string>
@@ -8,8 +8,7 @@
 
 namespace specsim::fuzz {
 
-// Takes any bytes. What a reader refuses it throws as BadInput; everything else that is thrown is a finding, as are signals and
-// what a sanitizer says.
+// Takes any bytes. A rejected input throws BadInput; any other exception, signal or sanitizer report is a finding.
 struct Fuzzer {
   const char* name;
   void (*feed)(std::string_view bytes);
@@ -20,7 +19,7 @@ const std::vector<Fuzzer>& record_fuzzers();   // traces, cost tables, journals,
 const std::vector<Fuzzer>& model_fuzzers();    // weights, tokenizers, configs of models, prompts
 const std::vector<Fuzzer>& command_fuzzers();  // options of the commands that write nothing
 
-// Ends the process, as a finding, where a promise is broken.
+// Ends the process, as a finding, if a promise is broken.
 void require(bool kept, const char* promise);
 
 // The path of a file that holds these bytes, until the next call.

@@ -14,7 +14,7 @@ namespace specsim::fuzz {
 
 namespace {
 
-// Text to try a tokenizer on: words, digits, blanks, an accent and an emoji.
+// Test text for a tokenizer: words, digits, blanks, an accent and an emoji.
 constexpr const char* kText = "It's  12345 h\xc3\xa9llo\n\n world\t\xf0\x9f\x98\x80 don't";
 
 void try_tokenizer(const llm::Tokenizer& tokenizer) {
@@ -24,7 +24,7 @@ void try_tokenizer(const llm::Tokenizer& tokenizer) {
   static_cast<void>(tokenizer.piece(0));
 }
 
-// A header, and as many bytes behind it as the first two say: so that arrays may fit.
+// A header, followed by as many bytes as its first two bytes state, so that arrays may fit.
 void feed_safetensors(std::string_view bytes) {
   std::size_t data = 0;
   if (bytes.size() >= 2) data = static_cast<std::size_t>(static_cast<unsigned char>(bytes[0])) * 16;

@@ -77,7 +77,7 @@ void feed_client_files(std::string_view bytes) {
   diagnostics.throw_if_any();
 }
 
-// Lines with the checksums that this journal's have; those that begin with `!` without.
+// Lines with the checksums of this journal; lines that begin with `!` without one.
 void feed_journal(std::string_view bytes) {
   const run::Origin origin{"identity 1/1", "0.1.0 (commit)", {{"trace.jsonl", "0123456789abcdef"}}};
   const std::string title = "specsim journal " + origin.run;
@@ -134,7 +134,7 @@ void feed_manifest(std::string_view bytes) {
           "a manifest is what it was written from");
 }
 
-// What a log says can have been counted, and takes no more memory than it may.
+// The counts in a log are possible, and reading them takes no more memory than allowed.
 void feed_server_log(std::string_view bytes) {
   logs::LogReader reader({.growth_alone = !bytes.empty() && bytes.front() == '-'});
   reader.add_text(bytes);
@@ -153,8 +153,8 @@ void feed_server_log(std::string_view bytes) {
   }
 }
 
-// Counters of a server that starts anew: each pair of bytes is a scrape's drafts and accepted tokens. Over all its lives it
-// counted no less than between two scrapes, and no more than all scrapes say.
+// Counters of a server that restarts: each pair of bytes is a scrape's drafts and accepted tokens. The total over all its lives
+// is at least the largest difference of two scrapes, and at most the sum of all scrapes.
 void feed_counters(std::string_view bytes) {
   std::string text;
   double all = 0.0;
@@ -180,7 +180,7 @@ void feed_counters(std::string_view bytes) {
   require(one.accepted <= one.drafted, "no more is accepted than drafted");
 }
 
-// A trace of requests in whatever form: in order, with lengths and hashes that its prompts can have.
+// A trace of requests in any form: sorted, with lengths and hashes that its prompts can have.
 void feed_request_trace(std::string_view bytes) {
   Diagnostics diagnostics;
   const arrivals::ArrivalsEntry* const entry = arrivals::arrival_processes().find("trace", {}, diagnostics);

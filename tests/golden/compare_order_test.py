@@ -14,7 +14,7 @@ from pathlib import Path
 
 SPECSIM = os.environ.get("SPECSIM", "build/specsim")
 CHAIN, DYNAMIC, DRAWN, LIKELIEST, BLOCK = "chain of 4", "EAGLE-2's tree", "tree 3 2 1 1, without", "tree 3 2 1 1, likeliest", "chain of 4, block"
-# A measured method, and how it is told among the built-in ones; the built-in trees are somewhat smaller.
+# A measured method, and the pattern of its built-in counterpart; the built-in trees are somewhat smaller.
 METHODS = {
     1: {CHAIN: r"^chain draft_length 4 \| token", BLOCK: r"^chain draft_length 4 \| block", DYNAMIC: "^tree_dynamic depth 4", DRAWN: r"^tree_static .* \| without_replacement"},
     0: {CHAIN: r"^chain draft_length 4 selection argmax \| token", DYNAMIC: "^tree_dynamic depth 4", LIKELIEST: "^tree_static .* top_k"},
@@ -63,24 +63,24 @@ def main():
     for temperature in (0, 1):
         real = {name: float(measured[name][f"tokens_per_round_t{temperature}"]) for name in METHODS[temperature]}
         assert in_order(real, temperature), real
-        # The small models' texts leave a wider choice than the built-in pair, which stands for large ones.
+        # The small models' texts have a higher entropy than the built-in pair, which represents large ones.
         tokens = tokens_of(with_pair(temperature, OPEN) if temperature else compare("--temperature", "0", "--batches", "1"), temperature)
         assert in_order(tokens, temperature), tokens
         for name, value in tokens.items():
             assert abs(value / real[name] - 1.0) < 0.22, (temperature, name, value, real[name])
-    # Of large models EAGLE-2's tree is worth more than a chain at temperature 1 too (arXiv 2406.16858, Table 1), and block verification
-    # emits 3.5 % more than the token rule at draft length 4 (arXiv 2403.10444).
+    # With large models EAGLE-2's tree is better than a chain at temperature 1 too (arXiv 2406.16858, Table 1), and block verification emits 3.5 %
+    # more than the token rule at draft length 4 (arXiv 2403.10444).
     rows = compare("--temperature", "1", "--batches", "1")
     tokens = tokens_of(rows, 1)
     assert tokens[DYNAMIC] > tokens[CHAIN], tokens
-    # The program's own tree, of 59 tokens, is worth a fifth more than a chain. Mutant: the smaller one alone among the built-in.
+    # The program's own tree, of 59 tokens, emits a fifth more than a chain. Mutant: only the smaller one is among the built-in trees.
     shipped = [float(row["tokens_per_round"]) for row in rows if re.search(r"^tree_dynamic \|", row["method"])]
     assert len(shipped) == 1 and shipped[0] > 1.2 * tokens[CHAIN], (shipped, tokens)
     assert 1.02 < tokens[BLOCK] / tokens[CHAIN] < 1.05, tokens
-    # Mutant: every context as open as every other, as the pair was before.
+    # Mutant: all contexts have the same entropy, as in the earlier pair.
     tokens = tokens_of(with_pair(1, "{family: normal_logits, sigma: 4}, draft: {from: target, transform: logit_noise, value: 0.99}"), 1)
     assert tokens[DYNAMIC] < tokens[CHAIN] and tokens[BLOCK] / tokens[CHAIN] > 1.06, tokens
-    # Mutant: a draft that shares its target's argmax everywhere, as a change of temperature leaves it. Nothing is rejected at 0.
+    # Mutant: a draft with its target's argmax everywhere, as after a change of temperature. Nothing is rejected at temperature 0.
     config = subprocess.run([SPECSIM, "compare", "--temperature", "0", "--batches", "1", "--print-config"], capture_output=True, text=True, check=True).stdout
     flat, changed = re.subn(r"transform: logit_noise, value: [0-9.]+, spread: [0-9.]+", "transform: temperature, value: 0.7", config)
     assert changed == 1, config

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""README.md and docs/ show what the program and results/ give and are plain English; their links lead somewhere; the map of rooms is of the
-rooms as they are; files that repeat CMakeLists.txt's version agree with it; and, where mkdocs is installed, the site builds without a warning.
+"""README.md and docs/ agree with the program and results/ and are plain English; their links lead somewhere; the map of rooms agrees with the
+sources; files that repeat CMakeLists.txt's version agree with it; and, if mkdocs is installed, the site builds without a warning.
 
-Runs at the root of the repository; SPECSIM names the program. scripts/update_golden.sh writes the pages anew.
+Runs at the root of the repository; SPECSIM names the program. scripts/update_golden.sh rewrites the pages.
 """
 import re
 import shutil
@@ -31,14 +31,14 @@ def rooms_are_named():
     problems = [f"architecture.md: the tables lack {room}" for room in known if room not in named]
     problems += [f"architecture.md: {room} is no room" for room in named if room not in known]
     if plot_rooms.drawn(Path("docs/development/rooms.svg").read_text()) != set(plot_rooms.arrows()):
-        problems.append("docs/development/rooms.svg is of other rooms: scripts/dev/plot_rooms.py docs/development draws it anew")
+        problems.append("docs/development/rooms.svg is out of date: scripts/dev/plot_rooms.py docs/development redraws it")
     for problem in problems:
         print(problem, file=sys.stderr)
     return not problems
 
 
 def readme_is_short():
-    """One screen and a half: at most 95 lines, none longer than 160 characters."""
+    """README.md has one screen and a half: at most 95 lines, none longer than 160 characters."""
     lines = Path("README.md").read_text(encoding="utf-8").splitlines()
     long = [f"README.md:{number}: {len(line)} characters, allowed: at most 160" for number, line in enumerate(lines, 1) if len(line) > 160]
     if len(lines) > 95:
@@ -49,7 +49,7 @@ def readme_is_short():
 
 
 def versions_agree():
-    """CMakeLists.txt has the version; other tools read these files."""
+    """Files with the version agree with CMakeLists.txt; other tools read these files."""
     version = re.search(r"^project\(specsim VERSION ([\d.]+)", Path("CMakeLists.txt").read_text(), re.M)[1]
     places = {"pyproject.toml": r'^version = "([\d.]+)"', "CITATION.cff": r"^version: ([\d.]+)", "CHANGELOG.md": r"^## ([\d.]+)"}
     other = {name: re.search(pattern, Path(name).read_text(), re.M)[1] for name, pattern in places.items()}

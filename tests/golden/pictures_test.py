@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""Every committed picture is what its script draws of the tables beside it, pixel by pixel, and every picture has its script.
+"""Every committed picture equals its script's drawing of the tables next to it, pixel by pixel, and every picture has its script.
 
-Runs at the root of the repository. Pictures depend on the version of matplotlib: where it is not the one that drew them (Debian 12's), as many
-pixels may differ as another version's text moves, and a picture of other figures may pass; the map of rooms is compared where Graphviz is there.
+Runs at the root of the repository. Pictures depend on the version of matplotlib. With another version than that of the committed pictures
+(Debian 12's), as many pixels may differ as moved text causes, so a picture of other data may pass. The map of rooms is compared if
+Graphviz is installed.
 """
 import importlib
 import shutil
@@ -15,7 +16,7 @@ import matplotlib  # noqa: E402
 import numpy as np  # noqa: E402
 from matplotlib.image import imread  # noqa: E402
 
-DREW = "3.6"  # matplotlib that drew what is committed
+DREW = "3.6"  # matplotlib of the committed pictures
 # Script (without plot_), and the folders that it draws in.
 DRAWN = {
     "batches": ["results/eagle_70b"], "claims": ["results/claims"], "methods": ["results/methods"], "plan": ["results/plan"],
@@ -28,7 +29,7 @@ DRAWN = {
 KINDS = (".png", ".svg")
 SHOTS = Path("docs/explorer/pictures")  # screenshots of the page in Chromium, whose fonts differ: scripts/web --test --shots takes them
 
-NOTEBOOK = "docs/guides/pictures/notebook_*.png"  # scripts/dev/notebook draws them, of what it runs; tests/slow/notebook_test.sh runs it
+NOTEBOOK = "docs/guides/pictures/notebook_*.png"  # scripts/dev/notebook draws them when it executes the notebook; tests/slow/notebook_test.sh runs it
 
 
 def pictures(folder):
@@ -36,12 +37,12 @@ def pictures(folder):
 
 
 def difference(committed, drawn):
-    """In words; None where the two are the same."""
+    """The difference of two pictures in words; None if they are equal."""
     if committed.suffix == ".svg":
         return None if committed.read_text() == drawn.read_text() else "is another drawing"
     old, new = imread(committed), imread(drawn)
     if old.shape != new.shape:
-        return f"has {old.shape[1]} x {old.shape[0]} pixels, drawn anew {new.shape[1]} x {new.shape[0]}"
+        return f"has {old.shape[1]} x {old.shape[0]} pixels, redrawn {new.shape[1]} x {new.shape[0]}"
     other = (np.abs(old - new).max(axis=2) > 1 / 64).mean()
     allowed = 0 if matplotlib.__version__.startswith(DREW) else 0.05
     return f"differs in {100 * other:.3f} % of its pixels" if other > allowed else None

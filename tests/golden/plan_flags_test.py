@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The commands that specsim plan ends with start servers: sizes and vocabularies are those that the engines demand, heads are no draft
-models, and what nobody said is told. Its break-even, table and lists hang together.
+"""The commands that specsim plan prints start servers: sizes and vocabularies meet the engines' requirements, heads are not passed as draft
+models, and assumed settings are listed. Its break-even, table and lists are consistent.
 
 Runs at the root of the repository; SPECSIM names the program.
 """
@@ -26,9 +26,9 @@ def main():
     model = flags(*pair, "--draft", "llama-3.2-1b", "--alpha", "0.8")
     head = flags(*pair, "--draft", "eagle-head-8b", "--alpha", "80%")
     assert '{"method": "draft_model", "model": "<path of llama-3.2-1b>", ' in model and "STANDALONE" in model and "--model-draft <path of llama-3.2-1b>" in model, model
-    assert '{"method": "eagle", "model": "<path of eagle-head-8b>", ' in head and " EAGLE " in head and "no: its EAGLE heads" in head, head
+    assert '{"method": "eagle", "model": "<path of eagle-head-8b>", ' in head and " EAGLE " in head and "no: it supports EAGLE heads" in head, head
 
-    # What is cut over four GPUs has a draft that is cut over four, and is priced so.
+    # A target that is divided over four GPUs has a draft that is divided over four, with the corresponding estimate.
     large = ["--hardware", "h100-sxm", "--target", "llama-3.1-70b", "--tensor-parallel", "4", "--draft", "llama-3.2-1b", "--context", "4096",
              "--position-rates", "72.3%, 45.5%, 0.291, 0.16", "--batch", "16", "--longest", "8"]
     text = plan(*large)
@@ -38,17 +38,17 @@ def main():
     assert "drafted by llama-3.2-1b on" in text and "plan again with --draft-tensor-parallel 4" in text, text
 
     text = plan("--target", "qwen2.5-7b", "--draft", "qwen2.5-0.5b", "--alpha", "0.6")
-    assert text.startswith("ASSUMED, for nothing else was said: --hardware h100-sxm --context 2048\n"), text
+    assert text.startswith("ASSUMED (defaults): --hardware h100-sxm --context 2048\n"), text
     assert "WARNING: the vocabularies differ (152,064 tokens, the draft's 151,936): vLLM and SGLang refuse the pair" in text, text
     assert "WARNING" not in model
 
-    # The break-even alpha that is printed, planned with, breaks even.
+    # The printed break-even alpha breaks even when it is used for a plan.
     where = [*pair[:4], "--draft", "eagle-head-8b", "--batch", "512", "--context", "177", "--longest", "1"]
     even = plan(*where, "--alpha", "0.7").partition("break-even alpha: ")[2].split()[0]
     row = next(line.split() for line in plan(*where, "--alpha", even).splitlines() if re.match(r" +1 +\d\.\d{4} ", line))
     assert abs(float(row[7]) - 1) < 1e-3, (even, row)
 
-    # Lists, n-grams, and an acceptance rate at the length that it was measured at.
+    # Lists, n-grams, and an acceptance rate at the draft length of its measurement.
     text = plan(*pair, "--draft", "none", "--acceptance-rate", "30%", "--at-draft-length", "4", "--batch", "1,8,33")
     rows = [line.split() for line in text.splitlines() if re.match(r" +[012] +\d+ ", line)]
     assert [row[1] for row in rows] == ["1", "8", "33"] and "if every round drafted 4" in text, text

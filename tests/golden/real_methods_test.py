@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""results/real_methods is what the program does: the first prompts of each method anew, round by round; and its tables are those
-of its rounds.
+"""results/real_methods agrees with the program: the first prompts of each method are run again, round by round, and the tables follow from
+the rounds.
 
     tests/golden/real_methods_test.py
 
-Runs at the root of the repository; SPECSIM names the program. The record was made with AVX2, whose sums have the same bits on
-every processor that has it and no wider vectors: there every round must be as on record. Other instruction sets add in another
-order, and where two logits nearly tie a text may go another way: at most SPLIT of a method's requests may differ from the record.
+Runs at the root of the repository; SPECSIM names the program. The record was made with AVX2, whose sums have the same bits on every
+processor that has it and no wider vectors: there every round must equal the record. Other instruction sets add in another order, and
+if two logits nearly tie a text may continue differently: at most SPLIT of a method's requests may differ from the record.
 """
 import contextlib
 import json
@@ -29,7 +29,7 @@ TEMPERATURES = (0, 1)
 
 
 def as_on_record():
-    """Whether this processor adds as the one of the record did."""
+    """Whether this processor adds in the same order as the record's."""
     flags = next((line.split() for line in open("/proc/cpuinfo") if line.startswith("flags")), [])
     return "avx2" in flags and "avx512bw" not in flags
 
@@ -40,14 +40,14 @@ def lines(folder, temperature):
 
 
 def different(record, made):
-    """(temperature, request) whose rounds are not those on record."""
+    """The (temperature, request) pairs whose rounds differ from the record."""
     pairs = [(t, r, one, other) for t in TEMPERATURES for r, (one, other) in enumerate(zip(lines(record, t), lines(made, t), strict=True))]
     assert len(pairs) == PROMPTS * len(TEMPERATURES)
     return [(t, r) for t, r, one, other in pairs if one != other]
 
 
 def tables_differ(scratch, shorter=""):
-    """Names of the tables that are not those of the rounds on record; a method named in `shorter` loses its last request."""
+    """Names of the tables that do not follow from the rounds on record; a method named in `shorter` loses its last request."""
     def copy(_specsim, _drafter, _draft, folder):
         shutil.copytree(RECORD / folder.name, folder)
         for t in TEMPERATURES:
@@ -74,7 +74,7 @@ def main():
             new = [f"{name}, temperature {t}: request {r} is not as on record" for t, r in different(RECORD / folder_of(name), made)]
             problems += new
             failed |= len(new) > (0 if as_on_record() else SPLIT)
-        # Other random numbers must show: a method drawn anew at temperature 1.
+        # Other random numbers must be detected: a method sampled again at temperature 1.
         name, drafter, draft, _ = METHODS[0]
         run(SPECSIM, drafter, draft, Path(scratch) / "other", str(prompts), ["--seed", "1"])
         blind = not different(RECORD / folder_of(name), Path(scratch) / "other")

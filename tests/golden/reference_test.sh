@@ -1,5 +1,5 @@
 #!/bin/bash
-# docs/reference.md is what the program prints, every command explains itself, and everything that is listed is described.
+# docs/reference.md equals the program's output, every command has a help text, and every listed part has a description.
 # Runs at the root of the repository; SPECSIM names the program.
 set -uo pipefail
 specsim=${SPECSIM:-build/specsim}
@@ -20,7 +20,7 @@ runs() {
   if [[ ! -s $scratch/out ]]; then problem "specsim $*: nothing printed"; return 1; fi
 }
 
-# says WHAT TEXT: the last output has the line or text
+# says WHAT TEXT: the last output contains the line or text
 says() {
   checks=$((checks + 1))
   grep -qF -- "$2" "$scratch/out" || problem "$1: nothing says \"$2\""

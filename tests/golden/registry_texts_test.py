@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""No text of the registries of drafters, policies and verifiers states a measured figure: such figures go out of date. They stand on the
-pages of docs/methods, which scripts/dev/docs_pages.py fills from results/.
+"""No text of the registries of drafters, policies and verifiers contains a measured value, because such values go out of date. They belong to
+the pages of docs/methods, which scripts/dev/docs_pages.py fills from results/.
 
 Runs at the root of the repository.
 """
@@ -19,21 +19,21 @@ FIGURE = re.compile(r"""
   | \b tokens \s (?:a|per) \s round \b [^"]* \d* \. \d
 """, re.X | re.I)
 
-# What was typed there once, and what may stay.
+# Texts that registries once had, and texts that are allowed.
 STALE = ["It pays where a bounded error is allowed: simulated with .5, 2.87 tokens a round against the token verifier's 2.30",
          "simulated, 4.5 % over the best fixed length at batch 1",
          "1.92 to 2.46 times plain decoding for Chinchilla 70B",
          "vLLM reports 19 % more tokens per second in the mean over five data sets",
          "it gave .89 to 1.82 times plain decoding"]
 PARAMETERS = ["factor on the draft's probability; 1: the token verifier",
-              "added to that of a step down; left out: -0.25, but 0 from batch 8 on where tiers are left out too",
+              "added to the threshold for a shorter draft; default: -0.25, but 0 from batch 8 on if tiers are left out too",
               "stops where the path's share of the matches falls below", "tokens drafted per round; 0: plain decoding",
-              "drafts factor times the match's length, and offset, at most",
-              "with budget: rows, drafted tokens that are verified of each sequence in the mean"]
+              "drafts at most factor times the match's length, plus offset",
+              "with budget: rows, mean number of draft tokens verified per sequence"]
 
 
 def literals(text):
-    """String literals, those that the compiler joins as one, each with its line. Comments and includes have none that count."""
+    """String literals with their lines; literals that the compiler joins count as one. Comments and includes are left out."""
     text = re.sub(r"^\s*(?://|#include).*$", "", text, flags=re.M)
     found, end = [], None
     for match in LITERAL.finditer(text):

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The same config gives the same bytes: over threads, over shards, and over any number of sudden ends.
+"""The same config gives the same bytes: over threads, over shards, and over any number of interruptions.
 
     tests/golden/reproducible_test.py
 
@@ -21,9 +21,9 @@ from pathlib import Path
 sys.path.insert(0, "tests/support")
 from program import INTERRUPTED, IO_FAILED, SPECSIM, on_terminal  # noqa: E402
 
-RESULTS = ("data.csv", "counts.csv", "waterfall.csv")  # the last where a cell's cost is in seconds
+RESULTS = ("data.csv", "counts.csv", "waterfall.csv")  # the last one with costs in seconds
 
-# One config for each context process. No number of rounds is a multiple of what a thread or a shard takes at a time.
+# One config for each context process. No number of rounds is a multiple of the size of a thread's or shard's work.
 PAIR = """
 pair:
   vocab: 50
@@ -84,7 +84,7 @@ placement: {kind: two_gpus}
 
 
 def without_progress(errors):
-    """What it says on a standard error that is no terminal, without the line every ten seconds: how many there are is the machine's."""
+    """The program's standard error if it is no terminal, without the progress line every ten seconds, whose number depends on the machine."""
     return re.sub(r"(?m)^[0-9.]+% of [0-9.e+]+ rounds, [0-9.e+]+ rounds/s, \S+ left\r?\n", "", errors)
 
 
@@ -126,7 +126,7 @@ class Reproducible(unittest.TestCase):
         result = run("run", cls.small, "--out", str(cls.folder / "small"))
         assert result.returncode == 0, result.stderr
         cls.small_results = results(cls.folder / "small")
-        # Its complete journal: what a sudden end just before the last step leaves.
+        # Its complete journal, as left by a sudden end just before the last step.
         stuck = cls.folder / "stuck"
         (stuck / "data.csv" / "in_the_way").mkdir(parents=True)
         result = run("run", cls.small, "--out", str(stuck), "--force")
@@ -163,7 +163,7 @@ class Reproducible(unittest.TestCase):
             self.assertEqual(results(out), self.whole, f"{threads} threads")
 
     def test_one_by_one(self):
-        """Companions on the same command line change nothing."""
+        """Other cells on the same command line change nothing."""
         for name in ("iid", "requests"):
             out = self.scratch / name
             self.passed(run("run", str(self.folder / f"{name}.yaml"), "--out", str(out)))
@@ -189,7 +189,7 @@ class Reproducible(unittest.TestCase):
             self.assertIn('shard: "1/1"', (out / "manifest.yaml").read_text())
             self.assertIn("\nthreads: 3\n", (out / "manifest.yaml").read_text())  # the most of a shard
             self.assertAlmostEqual(wall_seconds(out), sum(map(wall_seconds, shards)), delta=1e-6)
-        # More shards than there is work for some cells.
+        # More shards than some cells have work for.
         many = []
         for i in range(1, 41):
             many.append(str(self.scratch / f"many{i}"))
@@ -226,22 +226,22 @@ class Reproducible(unittest.TestCase):
         unfinished = shard("g", "2/3")
         (Path(unfinished) / "journal.txt").write_text("")
         self.refused(merged(a, unfinished, c), f"{unfinished}/journal.txt: the run of this shard is unfinished, "
-                                               "allowed: finish it with --resume, or run it anew with --force\n")
+                                               "allowed: finish it with --resume, or run it again with --force\n")
         no_manifest = Path(shard("h", "2/3"))
-        for text, message in (("just: text\n", ":1:1: no manifest of a run: shard or experiments are missing"),
+        for text, message in (("just: text\n", ":1:1: not the manifest of a run: shard or experiments are missing"),
                               ("", ": the file is empty, allowed: one YAML document"),
                               ('shard: "3/2"\nexperiments: []\n', ':1:8: shard is "3/2", allowed: i/n'),
                               ('shard: "1/3"\nexperiments: [{file: x}]\n', ":2:15: an experiment lacks file or config")):
             (no_manifest / "manifest.yaml").write_text(text)
             self.refused(merged(a, str(no_manifest), c), f"{no_manifest}/manifest.yaml{message}\n")
-        # Nothing is merged over what it is merged from, or over a run that is not finished.
+        # merge never writes over its inputs, or over an unfinished run.
         self.refused(run("merge", a, b, c, "--out", b), f"--out: is {b}, a directory to read from, allowed: another one\n")
         busy = self.scratch / "busy"
         busy.mkdir()
         (busy / "journal.txt").write_text("")
         self.refused(run("merge", a, b, c, "--out", str(busy)), f"{busy}/journal.txt: an unfinished run is here, "
-                     "allowed: another --out, or --force to drop it\n")
-        # Counts that are not this run's, each shown with its line.
+                     "allowed: another --out, or --force to delete it\n")
+        # Counts that do not belong to this run, each reported with its line.
         foreign = Path(shard("i", "2/3"))
         lines = (foreign / "counts.csv").read_text().splitlines()
         for wrong in ("other,0,rounds,0,5", "small,3,rounds,0,5", "small,0,horses,0,5", "small,0,rounds,99,5", "small,0,rounds,0,-5",
@@ -257,7 +257,7 @@ class Reproducible(unittest.TestCase):
     # ---- sudden ends
 
     def kill_after(self, arguments, delay, number):
-        """Starts the program, sends it signal `number` after `delay` seconds; its exit code."""
+        """Starts the program, sends it signal `number` after `delay` seconds; returns its exit code."""
         process = subprocess.Popen([SPECSIM, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             process.wait(timeout=delay)
@@ -283,7 +283,7 @@ class Reproducible(unittest.TestCase):
             else:
                 result = run("run", *self.configs, "--out", str(out), "--resume")
                 self.assertEqual(result.returncode, 0)
-                # The last kill may have come behind the last file.
+                # The last kill may have come after the last file.
                 self.assertIn(result.stderr, ("", f"{out} is finished already; running it again\n"))
             self.assertEqual(results(out), self.whole)
             self.assertEqual(sorted(p.name for p in out.iterdir() if not p.name.endswith(".part")),
@@ -293,7 +293,7 @@ class Reproducible(unittest.TestCase):
         self.assertGreaterEqual(kills, 8)
 
     def test_killed_while_finishing(self):
-        """Killed as soon as one of the result files is there, before the last of them."""
+        """Killed as soon as one of the result files exists, before the last of them."""
         for attempt in range(6):
             out = self.scratch / f"end{attempt}"
             sign = out / ("data.csv", "data.csv.part", "counts.csv")[attempt % 3]
@@ -306,7 +306,7 @@ class Reproducible(unittest.TestCase):
                 # Without --resume the unfinished run is not touched.
                 before = (out / "journal.txt").read_bytes()
                 self.refused(run("run", self.small, "--out", str(out)),
-                             f"{out}/journal.txt: an unfinished run is here, allowed: --resume to go on with it, or --force to drop it\n")
+                             f"{out}/journal.txt: an unfinished run is here, allowed: --resume to continue it, or --force to delete it\n")
                 self.assertEqual((out / "journal.txt").read_bytes(), before)
                 self.passed(run("run", self.small, "--out", str(out), "--resume"))
             self.assertEqual(results(out), self.small_results)
@@ -317,7 +317,7 @@ class Reproducible(unittest.TestCase):
             out = self.scratch / f"signal{int(number)}"
             out.mkdir()
             journal = out / "journal.txt"
-            for _ in range(50):  # it may be at its end before this process gets a turn
+            for _ in range(50):  # it may end before this process gets a turn
                 (out / "data.csv").write_text("old\n")
                 process = subprocess.Popen([SPECSIM, "run", *self.configs, "--out", str(out), "--threads", "1", "--force"],
                                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -328,7 +328,7 @@ class Reproducible(unittest.TestCase):
                 if process.returncode != 0:
                     break
             self.assertEqual((process.returncode, output), (INTERRUPTED, ""))
-            self.assertEqual(without_progress(errors), f"stopped before the end; the same command with --resume goes on ({out}/journal.txt)\n")
+            self.assertEqual(without_progress(errors), f"stopped before the end; continue with the same command and --resume ({out}/journal.txt)\n")
             self.assertEqual((out / "data.csv").read_text(), "old\n")
             self.passed(run("run", *self.configs, "--out", str(out), "--resume"))
             self.assertEqual(results(out), self.whole)
@@ -364,11 +364,11 @@ class Reproducible(unittest.TestCase):
                 self.assertRegex(result.stderr, "journal.txt:1: (this journal belongs to another run|is no journal of a run)")
             elif line == 2:
                 self.assertEqual(result.returncode, 2)
-                self.assertIn("journal.txt:2: it does not say which program began it", result.stderr)
-            else:  # told, unless it may be what a sudden end leaves; and computed again
+                self.assertIn("journal.txt:2: it does not name the program that began it", result.stderr)
+            else:  # reported, unless it may be the rest of a sudden end; and computed again
                 last = line == self.journal.count(b"\n")
                 self.assertEqual(result.returncode, 0)
-                told = f"warning: {out}/journal.txt:{line}: damaged, as "
+                told = f"warning: {out}/journal.txt:{line}: damaged, like "
                 self.assertTrue(result.stderr.startswith(told) or last and result.stderr == "", (line, result.stderr))
                 self.assertEqual(results(out), self.small_results, f"byte {at} of the journal")
         # Lines in another order, or twice, count once.
@@ -385,12 +385,12 @@ class Reproducible(unittest.TestCase):
         half = self.journal[:len(self.journal) // 2]
         (out / "journal.txt").write_bytes(half)
         other = (f"{out}/journal.txt:1: this journal belongs to another run (config, seed or shard differ), "
-                 "allowed: the same run, or --force to drop it\n")
+                 "allowed: the same run, or --force to delete it\n")
         for more in (["--seed", "5"], ["--set", "rounds=20012"], ["--shard", "1/2"], ["--set", "decode.verifier=sample_match"]):
             self.refused(run("run", self.small, "--out", str(out), "--resume", *more), other)
         self.refused(run("run", self.configs[0], "--out", str(out), "--resume"), other)
         self.refused(run("run", self.small, "--out", str(out)),
-                     f"{out}/journal.txt: an unfinished run is here, allowed: --resume to go on with it, or --force to drop it\n")
+                     f"{out}/journal.txt: an unfinished run is here, allowed: --resume to continue it, or --force to delete it\n")
         self.assertEqual((out / "journal.txt").read_bytes(), half)
         # Another way to write the same config is the same run.
         self.passed(run("run", self.small, "--out", str(out), "--resume", "--set", "rounds=2.0011e4", "--threads", "1"))
@@ -400,7 +400,7 @@ class Reproducible(unittest.TestCase):
         self.passed(run("run", self.small, "--out", str(out), "--force", "--seed", "5"))
         self.assertNotEqual(results(out), self.small_results)
         self.assertFalse((out / "journal.txt").exists())
-        # Another run's finished results are not replaced without --force; one's own are.
+        # Another run's finished results are not replaced without --force; the run's own are.
         self.refused(run("run", self.small, "--out", str(out)),
                      f"{out}: holds the finished results of another run, allowed: another --out, or --force to replace them\n")
         self.passed(run("run", self.small, "--out", str(out), "--force"))
@@ -410,7 +410,7 @@ class Reproducible(unittest.TestCase):
         self.assertEqual(results(out), self.small_results)
 
     def test_failure_leaves_no_journal(self):
-        """A distribution that cannot be drawn in a late context is a mistake in the config, not an unfinished run."""
+        """A distribution that cannot be drawn in a late context is an error in the config, not an unfinished run."""
         config = self.scratch / "late.yaml"
         config.write_text("experiment: late\nrounds: 5000\npair:\n  vocab: 16\n  target: {family: dirichlet, concentration: 1}\n"
                           "  draft: {from: target, transform: overlap, value: 0.8, shape: uniform_mix}\n"
@@ -424,7 +424,7 @@ class Reproducible(unittest.TestCase):
     # ---- progress
 
     def progress(self, arguments, interrupt_after=None, kind="xterm", columns=100):
-        """What the program writes to a terminal as its standard error, and its exit code."""
+        """The program's output to a terminal as its standard error, and its exit code."""
         return on_terminal(arguments, columns, kind, interrupt_after, stdout=subprocess.DEVNULL)
 
     def test_progress_on_a_terminal(self):
@@ -440,7 +440,7 @@ class Reproducible(unittest.TestCase):
         self.assertTrue(0.0 <= shares[0] and shares[-1] <= 100.0, shares)
         self.assertTrue(text.endswith("\r\x1b[K"), "the bar is cleared at the end")
         self.assertEqual(re.sub(r"\r\[[^\r]*", "", text), "\r\x1b[K", "and there is nothing else")
-        # Interrupted: cleared as well, and the message stands on a line of its own.
+        # After an interruption the bar is cleared as well, and the message is on its own line.
         text, code = self.progress(["run", self.small, "--set", "rounds=1e9", "--set", "context.sequence_rounds=64", "--threads", "1"], b"%")
         self.assertEqual(code, INTERRUPTED)
         self.assertTrue(text.endswith("\r\x1b[Kstopped before the end; nothing was kept (no --out)\r\n"), text)

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""results/roofline, results/timing_claims and results/fidelity/steps and coverage, and prices of results/gpu and of the kernels in results/fidelity/sample, are what their
-scripts make of the program as it is; results/method_claims is of the configs as they are, and a ranking with fewer rounds agrees with the one on record.
+"""results/roofline, results/timing_claims, results/fidelity/steps and coverage, and estimates of results/gpu and of the kernels in
+results/fidelity/sample agree with their scripts' output on the current program. results/method_claims belongs to the current configs, and a
+ranking with fewer rounds agrees with the one on record.
 
-Runs at the root of the repository; SPECSIM names the program. Figures may differ in their last digit.
+Runs at the root of the repository; SPECSIM names the program. Values may differ in their last digit.
 """
 import csv
 import os
@@ -31,7 +32,7 @@ RERUN, ROUNDS, WIDTHS = "adaptive", 262144, 1.7
 
 
 def same(a, b):
-    """Equal texts, or numbers that differ in the last digit that is printed."""
+    """Whether texts are equal, except for the last printed digit of numbers."""
     if a == b:
         return True
     try:
@@ -80,7 +81,7 @@ def rankings(scratch):
 
 
 def gpu_prices(scratch):
-    """Problems of results/gpu: what was measured there stays, what it is priced is made anew."""
+    """Problems of results/gpu: the measurements are kept, and their estimates are computed again."""
     problems = []
     for measured in sorted((RESULTS / "gpu").iterdir()):
         folder = Path(scratch) / measured.name
@@ -108,7 +109,7 @@ def steps(scratch):
 
 
 def coverage(scratch):
-    """Problems of results/fidelity/coverage: how often what was measured lies within the errors that prices state."""
+    """Problems of results/fidelity/coverage: how often measurements lie within the stated errors."""
     folder = RESULTS / "fidelity" / "coverage"
     done = subprocess.run([sys.executable, "scripts/results/price_coverage.py", SPECSIM, scratch], capture_output=True, text=True)
     if done.returncode != 0:
@@ -123,7 +124,7 @@ def coverage(scratch):
 
 
 def kernels(scratch):
-    """Problems of results/fidelity/sample: rows of the tables that results/fidelity is of, priced anew."""
+    """Problems of results/fidelity/sample: rows of the tables of results/fidelity, estimated again."""
     problems = []
     for path in sorted((RESULTS / "fidelity" / "sample").glob("*.csv")):
         table, out = Path(scratch) / path.name, Path(scratch) / path.stem

@@ -1,6 +1,6 @@
 #!/bin/bash
-# What is installed works where nothing of the source tree is in reach: the program finds its configs from any directory, copies them,
-# draws, and a program of ten lines is built against the library and gives the figure that the program gives.
+# The installed files work without the source tree: the program finds its configs from any directory, copies them and draws. A program of ten
+# lines is built with the library and computes the same value as the program.
 set -euo pipefail
 here=$PWD
 folder=$(mktemp -d)
@@ -16,15 +16,15 @@ cd "$folder/elsewhere"
 "$program" run configs/quickstart.yaml --set rounds=20000 --out out >shown || fail "a shipped config is not found from another directory"
 "$program" init mine >/dev/null
 cmp -s mine/configs/quickstart.yaml "$here/configs/quickstart.yaml" || fail "init does not copy the configs"
-if "$program" init mine >/dev/null 2>said; then fail "init replaces configs that are there"; fi
-grep -q -- "--force" said || fail "init does not say how to replace what is there: $(cat said)"
+if "$program" init mine >/dev/null 2>printed; then fail "init replaces configs that are there"; fi
+grep -q -- "--force" printed || fail "init does not print how to replace files: $(cat printed)"
 "$program" plot out >/dev/null
 [[ -s out/data.png ]] || fail "plot draws nothing"
-if "$program" plot mine >/dev/null 2>said; then fail "plot takes a directory without results"; fi
-"$program" help plan >said
-grep -q -- --hardware said || fail "help plan is not the help of plan"
-"$program" describe eagle >said
-grep -q drafter/eagle said || fail "describe does not look a name up over kinds"
+if "$program" plot mine >/dev/null 2>printed; then fail "plot takes a directory without results"; fi
+"$program" help plan >printed
+grep -q -- --hardware printed || fail "help plan is not the help of plan"
+"$program" describe eagle >printed
+grep -q drafter/eagle printed || fail "describe does not look a name up over kinds"
 
 # The examples of --help run as they are printed.
 cd mine
@@ -40,4 +40,4 @@ cmake --build against >log 2>&1 || fail "a program against the library does not 
 library=$(./against/against mine/configs/quickstart.yaml)
 column=$(head -1 out/data.csv | tr , '\n' | grep -nx tokens_per_round | cut -d: -f1)
 expected=$(sed -n 2p out/data.csv | cut -d, -f"$column")
-[[ $library == "8 cells, tokens per round $(printf %.6f "$expected")" ]] || fail "the library says \"$library\", data.csv $expected"
+[[ $library == "8 cells, tokens per round $(printf %.6f "$expected")" ]] || fail "the library returns \"$library\", data.csv $expected"

@@ -1,5 +1,5 @@
-// What is recorded of real decoding: acceptance by its own distributions, errors, and traces that say what other decoding of the
-// same prompts does.
+// Records of real decoding: acceptance by its own distributions, errors, and traces that predict other decoding of the same
+// prompts.
 #include "sim/lab/llm/acceptance.h"
 
 #include "sim/answers/plan/acceptance_curve.h"
@@ -16,7 +16,7 @@ namespace specsim::acceptance_test {
 
 namespace {
 
-// Prompts of all kinds, few and short: what is compared is exact.
+// Few short prompts of all kinds: the comparison is exact.
 std::vector<llm::Prompt> some_prompts(const llm::ModelConfig& config) {
   std::vector<llm::Prompt> all = tests::held_out(config);
   std::vector<llm::Prompt> some;
@@ -40,7 +40,7 @@ double walked(const llm::MeasuredAcceptance& acceptance, int draft_length) {
 
 }  // namespace
 
-TEST_CASE("at temperature 0 a trace says to the last round what decoding at its draft length and at others does",
+TEST_CASE("at temperature 0 a trace predicts decoding at its draft length and at others exactly, to the last round",
           "[llm][acceptance]") {
   const tests::Pair pair;
   const std::vector<llm::Prompt> prompts = some_prompts(pair.target_weights->config);
@@ -56,13 +56,13 @@ TEST_CASE("at temperature 0 a trace says to the last round what decoding at its 
   for (const llm::RequestAcceptance& request : recorded.requests) CHECK(request.given_text.size() == kTokens + kLongest);
   CHECK(walked(recorded, kLongest) == Approx(recorded.tokens_per_round()).epsilon(1e-9));
   for (const int k : {1, 3}) {
-    // Rounds of the walk start wherever a whole one is on record.
+    // The walk's rounds start wherever a complete round is on record.
     const std::size_t starts = kTokens + static_cast<std::size_t>(kLongest - k);
     CHECK(walked(recorded, k) == Approx(measure(k, starts).tokens_per_round()).epsilon(1e-9));
   }
   for (const llm::Tally& tally : recorded.by_depth) CHECK(tally.z() == 0.0);
-  // Where the context of 256 ends first: a round may start as long as there is room for its drafts. Mutants: no look at the
-  // context; a token less.
+  // If the context of 256 ends first: a round may start as long as there is room for its drafts. Mutants: the context is ignored;
+  // one token less.
   const std::size_t context = pair.target_weights->config.context;
   std::vector<llm::Prompt> longest(1);
   while (longest[0].tokens.size() < context - 16)
@@ -71,7 +71,7 @@ TEST_CASE("at temperature 0 a trace says to the last round what decoding at its 
       llm::measure_acceptance(*pair.target_model, pair.draft_model.get(), method, longest,
                               {.temperature = 0.0, .draft_length = kLongest, .tokens = kTokens, .seed = 3}, {});
   CHECK(cut.requests.at(0).given_text.size() == context - kLongest + 1 - longest[0].tokens.size());
-  // Mutant: a record up to where the last counted round ended, which is further where it accepted more.
+  // Mutant: a record up to the end of the last counted round, which is further on if that round accepted more.
   llm::MeasuredAcceptance to_its_end = recorded;
   for (llm::RequestAcceptance& request : to_its_end.requests) request.given_text.resize(request.emitted);
   CHECK(std::abs(walked(to_its_end, kLongest) / recorded.tokens_per_round() - 1.0) > 1e-3);
@@ -103,11 +103,11 @@ TEST_CASE("a trace and the expected counts are the rule's own, by distributions 
     const llm::MeasuredAcceptance recorded = llm::measure_acceptance(
         *pair.target_model, pair.draft_model.get(), method, prompts,
         {.temperature = kTemperature, .draft_length = kDraftLength, .tokens = kTokens, .seed = kSeed}, {});
-    // The same decoding once more, for its texts.
+    // The same decoding again, to get its texts.
     llm::RunningMethod again(*pair.target_model, pair.draft_model.get(), method, sampling, 1, kDraftLength,
                              rng::make_key(kSeed, rng::hash_text("acceptance")));
     double expected = 0.0;  // accepted at the first depth, given the distributions
-    double gap = 0.0;       // what a distribution of the position before would have said
+    double gap = 0.0;       // acceptance by the distribution of the previous position
     double reversed = 0.0;
     for (std::size_t i = 0; i < prompts.size(); ++i) {
       again.decoder().start({{prompts[i].tokens, i}});
@@ -119,7 +119,7 @@ TEST_CASE("a trace and the expected counts are the rule's own, by distributions 
           math::point_mass(distribution, math::argmax(std::span<const double>(distribution)));
         return distribution;
       };
-      const auto accepted_mass = [&](std::size_t at, Token x) {  // written out for each rule, not asked of it
+      const auto accepted_mass = [&](std::size_t at, Token x) {  // written out for each rule, independently of it
         const double t = target.distribution_of(std::span(text).first(at))[x];
         const double d = drafted_at(at)[x];
         if (std::string(name) == "sample_match") return d * t;
@@ -166,8 +166,7 @@ TEST_CASE("tokens per round of requests, with their error by the delta method", 
   CHECK(acceptance.tokens_per_round_error() == Approx(std::sqrt(squares * 3.0 / 2.0) / 12.0).epsilon(1e-12));
 }
 
-TEST_CASE("outcomes against distributions: standard errors, and infinitely many where nothing is left to chance",
-          "[llm][acceptance]") {
+TEST_CASE("outcomes compared with distributions: standard errors, and infinity if the outcome is certain", "[llm][acceptance]") {
   llm::Tally tally;
   tally.judged = 100;
   tally.accepted = 62;
@@ -175,7 +174,7 @@ TEST_CASE("outcomes against distributions: standard errors, and infinitely many 
   tally.outcome_variance = 36.0;
   CHECK(tally.z() == Approx(2.0));
   tally.outcome_variance = 0.0;
-  CHECK(tally.z() == INFINITY);  // mutant: 0 without a look at the outcomes
+  CHECK(tally.z() == INFINITY);  // mutant: 0, without the outcomes
   tally.accepted = 38;
   CHECK(tally.z() == -INFINITY);
   tally.expected = 38.0;

@@ -1,4 +1,4 @@
-// What transformers takes where a config.json says nothing.
+// Defaults of transformers for keys that config.json omits.
 #include "sim/lab/llm/model_config.h"
 #include "tests/support/temporary_file.h"
 
@@ -6,7 +6,7 @@
 
 namespace specsim::config_defaults_test {
 
-TEST_CASE("a config.json that leaves keys out means what transformers makes of it", "[llm]") {
+TEST_CASE("missing keys of a config.json have transformers' defaults", "[llm]") {
   // LlamaConfig of transformers 4: rope_theta 10000.0, rms_norm_eps 1e-6, num_key_value_heads as attention heads, head_dim as
   // hidden_size / num_attention_heads, tie_word_embeddings false, no biases, bos_token_id 1. Mutants: any other default.
   const tests::TemporaryFile file(

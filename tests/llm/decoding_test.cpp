@@ -1,5 +1,5 @@
-// Speculative decoding with real models emits what plain decoding emits: token for token at temperature 0, in distribution above
-// it.
+// Speculative decoding with real models emits the same tokens as decoding without speculation: token for token at temperature 0,
+// in distribution above it.
 #include "sim/lab/llm/block_proposer.h"
 #include "sim/lab/llm/decoder.h"
 #include "sim/rounds/verify/positions_in_turn.h"
@@ -42,7 +42,7 @@ std::vector<Token> emitted(llm::Decoder& decoder, const std::vector<Token>& prom
           text.begin() + static_cast<std::ptrdiff_t>(prompt.size() + count)};
 }
 
-// p of a G-test of the first `tokens` emitted tokens' joint distribution against the target's, cells of expectation below 25
+// p of a G-test of the first `tokens` emitted tokens' joint distribution and the target's; cells with expectation below 25 are
 // pooled.
 double joint_distribution_p(Remembered& target, llm::Proposer& drafter, const verify::BlockRule& rule,
                             const std::vector<Token>& prompt, int draft_length, std::uint64_t runs, std::uint64_t seed,
@@ -68,7 +68,7 @@ double joint_distribution_p(Remembered& target, llm::Proposer& drafter, const ve
   std::vector<Token> text = prompt;
   const std::function<void(std::uint64_t, double)> split = [&](std::uint64_t cell, double expected) {
     constexpr double kLeast = 25.0;
-    if (expected < kLeast) {  // no cell of its own whatever follows
+    if (expected < kLeast) {  // too rare for its own cell, whatever follows
       pooled_expected += expected;
     } else if (text.size() == prompt.size() + tokens) {
       const auto found = seen.find(cell);
@@ -98,7 +98,7 @@ double joint_distribution_p(Remembered& target, Remembered& draft, const verify:
   return joint_distribution_p(target, drafter, rule, prompt, draft_length, runs, seed);
 }
 
-// The mutant of tests/support learns the draft's distribution from rejected(), which is not called before a full acceptance here.
+// The mutant of tests/support learns the draft's distribution from rejected(), which is not called here before a full acceptance.
 class BonusFromDraft final : public tests::TokenLikeRule {
  public:
   [[nodiscard]] verify::Odds odds(const verify::PositionDistributions& distributions, Token x) const override {
@@ -113,7 +113,7 @@ class BonusFromDraft final : public tests::TokenLikeRule {
   mutable std::vector<double> drafted_;
 };
 
-// A lossless chain verifier draws the target's distribution; every mutant of the rule must be seen by one of the prompts.
+// A lossless chain verifier draws the target's distribution; at least one of the prompts must detect every mutant of the rule.
 void check_joint_distribution(const math::Sampling& sampling, std::uint64_t runs, std::size_t prompts) {
   constexpr double kLevel = 1e-6;
   const Pair pair;
@@ -122,8 +122,8 @@ void check_joint_distribution(const math::Sampling& sampling, std::uint64_t runs
   for (std::size_t i = 0; i < prompts; ++i) {
     llm::ModelDistributions target_distributions(*pair.target_model, sampling, 1);
     llm::ModelDistributions draft_distributions(*pair.draft_model, sampling, 1);
-    // The two tokens' distributions are those after the prompt and after one token more; whatever stands behind moves them in no
-    // rule that is lossless, so the distribution there is not worth a pass of the model for each of a vocabulary's pairs.
+    // The two tokens' distributions are those after the prompt and after one more token. In a lossless rule no later distribution
+    // can change them, so later ones are not worth a pass of the model for each of a vocabulary's pairs.
     Remembered target(target_distributions, {.deepest = all[i].tokens.size() + 1});
     Remembered draft(draft_distributions, {.deepest = all[i].tokens.size() + 1});
     for (const verify::VerifierEntry& entry : verify::verifiers().entries()) {
@@ -143,7 +143,7 @@ void check_joint_distribution(const math::Sampling& sampling, std::uint64_t runs
     };
     try_mutant("bonus token from the draft", verify::PositionsInTurn(std::make_unique<BonusFromDraft>()));
     for (const tests::Mutant& mutant : tests::mutants()) {
-      // Leaks of 1 % need more runs than these; mistakes of the simulator's loop are not in this one.
+      // Leaks of 1 % need more runs than these; mistakes in the simulator's loop do not affect this one.
       if (!mutant.loop && mutant.caught_by == tests::Figure::output_distribution && mutant.name.find("1 %") == std::string::npos)
         try_mutant(mutant.name, verify::PositionsInTurn(mutant.rule()));
     }
@@ -155,9 +155,8 @@ void check_joint_distribution(const math::Sampling& sampling, std::uint64_t runs
   }
 }
 
-// The pair's distributions of the few likeliest tokens after a prompt that repeats itself: a round costs some 30 us, where rows
-// of a whole vocabulary took twenty times as long, a third of it for pages that the allocator gave back and fetched again each
-// round.
+// The pair's distributions of the few likeliest tokens after a repetitive prompt. A round costs some 30 us; rows of a whole
+// vocabulary took twenty times as long, a third of it for pages that the allocator returned and fetched again each round.
 struct ShortDistributions {
   // The prompt without its `last` tokens.
   explicit ShortDistributions(std::size_t last = 0) : left_out(last) {}
@@ -175,19 +174,18 @@ struct ShortDistributions {
   Remembered draft{draft_distributions, reading};
 };
 
-// Whether a wrong rule is seen, with p_of(runs, seed). Few runs show most; a residual that is not normalised moves 1.5 % of the
-// distribution.
+// Whether a wrong rule is detected, with p_of(runs, seed). Few runs detect most; a residual that is not normalised moves 1.5 % of
+// the distribution.
 bool seen(const std::function<double(std::uint64_t, std::uint64_t)>& p_of) {
   constexpr double kLevel = 1e-6;
   return p_of(4'000, 22) < kLevel || p_of(40'000, 23) < kLevel;
 }
 
-// Rules for blocks and trees, with drafters of the registry; a mutant of a rule must be seen wherever the rule is at work.
+// Rules for blocks and trees, with drafters of the registry; a rule's mutant must be detected wherever the rule is used.
 void check_trees(std::uint64_t runs) {
   constexpr double kLevel = 1e-6;
   ShortDistributions whole;
-  ShortDistributions midst(
-      4);  // ends amid what repeats itself: what followed there, which drafters find in the text, is likely here
+  ShortDistributions midst(4);  // ends within repeated text, so that its continuation, which drafters find in the text, is likely
   struct Case {
     const char* kind;
     const char* parameters;
@@ -219,7 +217,7 @@ void check_trees(std::uint64_t runs) {
     CHECK(is_seen(tests::StepRule([](verify::Block&, int, const auto& children, Token&) { return children[0]; })));
     int tried = 0;
     for (const tests::BlockMutant& mutant : tests::block_mutants()) {
-      // An only child is the first, whichever matched.
+      // An only child counts as the first, whichever child matched.
       if (mutant.verifier != one.verifier || (one.chain && mutant.mistake == "goes down to the first child whichever matched"))
         continue;
       CAPTURE(mutant.mistake);
@@ -244,7 +242,7 @@ TEST_CASE("the first two tokens have the target's joint distribution with rules 
   for (const verify::VerifierEntry& entry : verify::verifiers().entries()) {
     const std::vector<tokens::Siblings>& trees = entry.demands.trees;
     const bool chains = trees.empty() || std::find(trees.begin(), trees.end(), tokens::Siblings::independent) != trees.end();
-    // Those that judge positions as well decode by positions.
+    // Rules that judge positions as well decode by positions.
     if (!entry.make_block || entry.make || !entry.lossless || !chains || entry.demands.one_hot_target ||
         entry.demands.argmax_draft || entry.demands.vocab < static_cast<int>(distributions.target.vocab()))
       continue;
@@ -260,7 +258,7 @@ TEST_CASE("the first two tokens have the target's joint distribution with rules 
   int killed = 0;
   for (const tests::BlockMutant& mutant : tests::block_mutants()) {
     if (std::find(tried.begin(), tried.end(), mutant.verifier) == tried.end()) continue;
-    // An only child has no siblings: their mistakes are none.
+    // An only child has no siblings, so mistakes in siblings do not apply.
     const bool alike = mutant.mistake == "every sibling is judged against the whole target" ||
                        mutant.mistake == "the residual is not normalised" || mutant.mistake == "rho is 1" ||
                        mutant.mistake == "rho is the number of siblings";
@@ -269,7 +267,7 @@ TEST_CASE("the first two tokens have the target's joint distribution with rules 
     CHECK(seen([&](std::uint64_t runs, std::uint64_t seed) { return p_of(*mutant.make(), runs, seed); }));
     ++killed;
   }
-  CHECK(killed == 9);  // four of block, three of traversal, the final token of the other two
+  CHECK(killed == 9);  // four mistakes of block, three of traversal, the final token of the other two
 }
 
 TEST_CASE("the first two tokens have the target's joint distribution with an early exit", "[llm][stat]") {
@@ -287,7 +285,7 @@ TEST_CASE("the first two tokens have the target's joint distribution with an ear
   CHECK(joint_distribution_p(target, by_exit, *shipped("token"), prompt, 2, kRuns, 31) > kLevel);
   CHECK(joint_distribution_p(target, by_exit, verify::PositionsInTurn(std::make_unique<BonusFromDraft>()), prompt, 1, kRuns, 32) <
         kLevel);
-  // Each that moves the distribution of the first token, down to a leak of 1 %: tokens that the target never emits.
+  // Every mutant that moves the distribution of the first token, down to a leak of 1 %: tokens that the target never emits.
   std::size_t killed = 0;
   for (const tests::Mutant& mutant : tests::mutants()) {
     if (mutant.loop || mutant.caught_by != tests::Figure::output_distribution) continue;
@@ -433,7 +431,7 @@ TEST_CASE("a draft that is never right and a rule that always accepts are seen a
   CHECK(different >= 5);
 }
 
-TEST_CASE("a sequence decodes alike alone and in a batch", "[llm]") {
+TEST_CASE("a sequence decodes equally alone and in a batch", "[llm]") {
   const Pair pair;
   const std::vector<llm::Prompt> prompts = held_out(pair.target_weights->config);
   const auto rule = shipped("token");

@@ -1,4 +1,4 @@
-// Recorded distributions in classes: what they keep.
+// Recorded distributions in classes: which properties are preserved.
 #include "sim/foundation/math/simplex.h"
 #include "sim/foundation/rng/address.h"
 #include "sim/lab/llm/acceptance.h"

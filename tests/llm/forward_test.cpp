@@ -1,5 +1,5 @@
-// The forward pass against float64 NumPy (scripts/golden/llm_golden.py), against a model trained elsewhere, and against itself: one pass
-// over n tokens, n passes, trees, batches, rollback.
+// The forward pass compared with float64 NumPy (scripts/golden/llm_golden.py), with a model trained elsewhere, and with itself:
+// one pass over n tokens, n passes, trees, batches, rollback.
 #include "sim/foundation/base/whole_file.h"
 #include "sim/foundation/config/value.h"
 #include "tests/llm/fixtures.h"
@@ -162,7 +162,7 @@ TEST_CASE("one pass over n tokens is n passes to the last bit", "[llm]") {
   }
 }
 
-TEST_CASE("a tree's tokens see their own ancestors alone", "[llm]") {
+TEST_CASE("a tree's tokens attend only to their ancestors", "[llm]") {
   const auto weights = weights_of("tiny-llama3");
   const auto model = model_of(weights);
   const std::size_t vocab = weights->config.vocab;
@@ -184,7 +184,7 @@ TEST_CASE("a tree's tokens see their own ancestors alone", "[llm]") {
                      rows.begin() + static_cast<std::ptrdiff_t>(i * vocab)));
   }
 
-  // Level by level, each pass brings the parents of all so far.
+  // Level by level, each pass adds the children of all nodes so far.
   const auto levels = model->make_cache(1, 64);
   all_logits(*model, *levels, prompt);
   std::vector<float> by_level;
@@ -197,7 +197,7 @@ TEST_CASE("a tree's tokens see their own ancestors alone", "[llm]") {
   }
   CHECK(by_level == rows);
 
-  // Keeping a path leaves the cache of its chain.
+  // Keeping a path leaves the same cache as a chain.
   cache->keep_path(0, prompt.size(), std::vector<std::uint32_t>{0, 2, 4});
   REQUIRE(cache->length(0) == prompt.size() + 3);
   const auto alone = model->make_cache(1, 64);
@@ -266,7 +266,7 @@ TEST_CASE("every half and bfloat goes to float and back", "[llm]") {
       if (back != half) FAIL(bits << " became " << back);
     }
   }
-  // Halves of 11 bits: ties go to the even one.
+  // Sums that round to 11 bits: ties go to the even number.
   for (const auto& [x, expected] : {std::pair(1.0F + 0x1.0p-11F, 1.0F),
                                     {1.0F + 0x1.8p-10F, 1.0F + 0x1.0p-9F},
                                     {65519.0F, 65504.0F},

@@ -31,7 +31,7 @@ std::vector<float> logits_of(const std::string& model_name, const std::vector<To
   return tests::all_logits(*model, *cache, tokens);
 }
 
-// What the reader says of a file with these bytes; "" where it takes them.
+// The reader's error message for a file with these bytes; "" if it accepts them.
 std::string refused(const std::string& bytes) {
   const std::string path = (std::filesystem::temp_directory_path() / fmt::format("specsim_{}.gguf", getpid())).string();
   write_whole_file(path, bytes);
@@ -96,10 +96,10 @@ TEST_CASE("broken GGUF files are refused by name", "[llm]") {
   CHECK_THAT(refused(good.substr(0, 200)), Contains("and the file ends at 200"));
   CHECK_THAT(refused(replaced(good, "qwen2", "qwen9")), Contains("general.architecture is \"qwen9\", allowed: llama, qwen2"));
   CHECK_THAT(refused(replaced(good, "qwen2.rope.freq_base", "qwen2.rope.frex_base")),
-             Contains("key \"qwen2.rope.frex_base\" is not known"));
+             Contains("key \"qwen2.rope.frex_base\" is unknown"));
   CHECK_THAT(refused(replaced(good, "qwen2.block_count", "qwen3.block_count")), Contains("qwen2.block_count is missing"));
   CHECK_THAT(refused(replaced(good, "blk.1.ffn_up.weight", "blk.1.ffn_ub.weight")),
-             Contains("tensor \"blk.1.ffn_ub.weight\" is not known"));
+             Contains("tensor \"blk.1.ffn_ub.weight\" is unknown"));
   CHECK_THAT(refused(replaced(good, "linear", "lineax")), Contains("rope.scaling.type is \"lineax\", allowed: none, linear"));
 }
 

@@ -1,4 +1,4 @@
-// The loops of the models on the CPU: the same bits by AVX2 and by AVX-512, and those that sums worked out term by term have.
+// The loops of the models on the CPU: AVX2 and AVX-512 give the same bits, which equal those of sums written out term by term.
 #include "sim/lab/llm/kernels.h"
 
 #include <catch2/catch.hpp>
@@ -16,7 +16,7 @@ using namespace specsim::llm;
 
 namespace {
 
-// Those that the kernels are compiled for and the machine has.
+// Instruction sets that the kernels are compiled for and the machine has.
 std::vector<std::int64_t> targets_of_eight_lanes() {
   std::vector<std::int64_t> targets;
   for (const std::int64_t target : {HWY_AVX2, HWY_AVX3, HWY_AVX3_DL})
@@ -36,14 +36,14 @@ struct BestAgain {
   ~BestAgain() { use(0); }
 };
 
-// Values of many sizes and both signs, none of which a sum of few bits holds exactly.
+// Values of many sizes and both signs, whose sums few bits cannot hold exactly.
 float value(std::size_t n) {
   const auto mixed = static_cast<std::uint32_t>(n * 2654435761U);
   return std::ldexp(static_cast<float>(mixed >> 8) - 8388608.0F, -23 - static_cast<int>(mixed % 7));
 }
 
-// Columns in turn to as many sums as a vector has lanes; those are added by halves down to four, and neighbours before halves
-// then.
+// Columns are added in turn to as many sums as a vector has lanes. These are added by halves down to four sums, and then as
+// neighbours.
 float dot(const std::vector<float>& a, const std::vector<float>& b, std::size_t lanes) {
   std::vector<float> sums(lanes, 0.0F);
   for (std::size_t i = 0; i < a.size(); ++i) sums[i % lanes] = std::fma(a[i], b[i], sums[i % lanes]);
@@ -92,7 +92,7 @@ TEST_CASE("products are the same bits for AVX2 and AVX-512, and those of eight l
       }
     }
   }
-  CHECK(differ_with_sixteen > 100);  // a vector of sixteen lanes left to itself would have been noticed
+  CHECK(differ_with_sixteen > 100);  // an order of sums by sixteen lanes would have been noticed
 }
 
 TEST_CASE("attention, gates and exponentials are the same bits for AVX2 and AVX-512", "[llm][kernels]") {

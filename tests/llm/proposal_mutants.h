@@ -1,4 +1,4 @@
-// Mistakes that a comparison of proposals must see: models, drafters and pools that go wrong in one way each.
+// Mistakes that a comparison of proposals must detect: models, drafters and pools with one fault each.
 #pragma once
 
 #include "sim/lab/llm/decoder.h"
@@ -20,10 +20,10 @@ inline const std::vector<std::pair<Lie, std::string>> kLies = {
     {Lie::distribution_of_parent, "a distribution of a tree is the one before the node"},
     {Lie::distribution_of_neighbour, "a distribution of a tree is that of the row before"},
     {Lie::other_branch, "a node of a tree hangs on the neighbour of its parent"},
-    {Lie::stale_key, "what is forgotten ends one token late"},  // and stands where the last one that stays stood
+    {Lie::stale_key, "what is forgotten ends one token late"},  // and starts where the last remaining token was
 };
 
-// A model that answers path by path, for what a lie makes of the text that it was asked about.
+// A model that answers path by path, so that a lie can change the text that the drafter asked about.
 class Liar final : public llm::DistributionSource {
  public:
   Liar(Remembered& truth, Lie lie) : truth_(truth), lie_(lie) {}
@@ -66,7 +66,7 @@ class Liar final : public llm::DistributionSource {
   std::vector<Path> at_;  // the text up to each cached token
 };
 
-// Draws with the words of the next round.
+// Draws with the random words of the next round.
 class OtherWords final : public llm::Proposer {
  public:
   explicit OtherWords(llm::Proposer& drafter) : drafter_(drafter) {}
@@ -83,7 +83,7 @@ class OtherWords final : public llm::Proposer {
   llm::Proposer& drafter_;
 };
 
-// Guesses from the pool as it was a round ago.
+// Guesses from the pool of the round before.
 class OlderPool final : public draft::BlockDrafter {
  public:
   explicit OlderPool(const draft::BlockDrafter& block) : block_(block) {}

@@ -1,6 +1,6 @@
-// What block drafters draft on real models, round by round, against a recomputation from the drafters' descriptions that knows
-// one distribution of one whole text at a time: no tree, no cache. A verifier forgives every draft, so a wrong one shows nowhere
-// else.
+// Checks the proposals of block drafters on real models round by round. The expected proposals are recomputed from the drafters'
+// descriptions with one distribution of one whole text at a time: no tree, no cache. A verifier forgives every draft, so a wrong
+// one shows nowhere else.
 #include "sim/foundation/base/wide.h"
 #include "sim/lab/llm/block_proposer.h"
 #include "sim/lab/llm/decoder.h"
@@ -22,10 +22,10 @@ using namespace specsim::tests;
 
 namespace {
 
-// A block as the paths to its nodes, and what the children of each node were drawn from.
+// A block as the paths to its nodes, and the distribution that each node's children were drawn from.
 struct Drafted {
   std::vector<Path> paths = {{}};                    // [node], in the block's order
-  std::map<int, std::vector<double>> distributions;  // by node, for those whose children were drawn
+  std::map<int, std::vector<double>> distributions;  // by node, for nodes whose children were drawn
 
   bool operator==(const Drafted&) const = default;
 };
@@ -49,7 +49,7 @@ Path joined(std::span<const Token> text, std::span<const Token> path) {
   return whole;
 }
 
-// Tokens that a distribution can give, the likeliest first; ties: the lower token.
+// Tokens with positive probability, the likeliest first; ties: the lower token.
 std::vector<Token> by_rank(const std::vector<double>& distribution) {
   std::vector<Token> tokens;
   for (Token token = 0; token < distribution.size(); ++token)
@@ -58,7 +58,7 @@ std::vector<Token> by_rank(const std::vector<double>& distribution) {
   return tokens;
 }
 
-// Paths that share their beginnings, breadth first.
+// Paths with common prefixes, breadth first.
 Drafted merged(const std::vector<Path>& paths) {
   Drafted block;
   for (std::size_t node = 0; node < block.paths.size(); ++node) {
@@ -72,7 +72,7 @@ Drafted merged(const std::vector<Path>& paths) {
   return block;
 }
 
-// What is to be drafted in a round that begins with this text.
+// The expected draft of a round that begins with this text.
 using Expected = std::function<Drafted(std::span<const Token> text, std::uint32_t round)>;
 // The uniform that draws a node of a tree.
 using Uniform = std::function<double(const tokens::Tree& tree, int node, std::uint32_t round)>;
@@ -88,12 +88,12 @@ double eldests_uniform(const tokens::Tree& tree, int node, std::uint32_t round) 
   return uniform_at(node - tree.nodes[static_cast<std::size_t>(node)].rank, round);
 }
 
-// A tree of one shape: every node by itself.
+// A tree of a given shape: every node is drafted independently.
 Expected of_shape(const draft::BlockDrafter& block, Remembered& draft, const Uniform& uniform = own_uniform) {
   return [&block, &draft, uniform](std::span<const Token> text, std::uint32_t round) {
     const tokens::Tree& tree = *block.tree();
     Drafted expected;
-    std::vector<int> own = {0};  // [node of the tree]: node of the block, -1: no token was left
+    std::vector<int> own = {0};  // [node of the tree]: node of the block, -1: no token remained
     for (int node = 1; node <= tree.drafted(); ++node) {
       const tokens::Tree::Node& shape = tree.nodes[static_cast<std::size_t>(node)];
       own.push_back(-1);
@@ -166,8 +166,8 @@ Expected dynamic(std::size_t depth, std::size_t width, std::size_t nodes, Rememb
 Expected lookahead(std::size_t window, std::size_t ngram, std::size_t guesses, Remembered& target) {
   struct State {
     std::size_t read = 0;
-    std::vector<Path> pool;                 // the newest last; once each
-    std::vector<std::deque<Token>> levels;  // guesses; levels[l][i] was made for the place l + i behind the text's last token
+    std::vector<Path> pool;                 // the newest last; each once
+    std::vector<std::deque<Token>> levels;  // guesses; levels[l][i] was made for the place l + i after the text's last token
   };
   const auto state = std::make_shared<State>();
   return [=, &target](std::span<const Token> text, std::uint32_t /*round*/) {
@@ -219,7 +219,7 @@ Expected lookahead(std::size_t window, std::size_t ngram, std::size_t guesses, R
   };
 }
 
-// Up to `draft_length` tokens behind the first place of the text's last three, two or one.
+// Up to `draft_length` tokens after the first occurrence of the text's last three, two or one tokens.
 Expected copied(std::size_t draft_length) {
   return [draft_length](std::span<const Token> text, std::uint32_t /*round*/) {
     for (std::size_t last = 3; last > 0; --last) {
@@ -232,8 +232,8 @@ Expected copied(std::size_t draft_length) {
   };
 }
 
-// The commonest way on from all the places of the longest end that stood before, while a tenth of them go it; of equals the one
-// that Arctic Inference's tree lists first.
+// The most common continuation after all earlier occurrences of the longest suffix, as long as a tenth of them share it; among
+// equals, the first that Arctic Inference's tree lists.
 Expected commonest(std::size_t draft_length) {
   return [draft_length](std::span<const Token> text, std::uint32_t /*round*/) {
     for (std::size_t length = 16; length > 0; --length) {
@@ -245,7 +245,7 @@ Expected commonest(std::size_t draft_length) {
       if (ways.empty()) continue;
       Path path;
       while (path.size() < std::min(draft_length, 2 * length)) {
-        std::vector<std::pair<Token, int>> seen;  // falling; of equals in the order of the program's list of siblings
+        std::vector<std::pair<Token, int>> seen;  // descending; ties in the order of the program's list of siblings
         for (const Path& way : ways) {
           if (way.size() <= path.size() || !std::equal(path.begin(), path.end(), way.begin())) continue;
           auto own = std::find_if(seen.begin(), seen.end(), [&](const auto& one) { return one.first == way[path.size()]; });
@@ -269,7 +269,7 @@ Expected commonest(std::size_t draft_length) {
 // ---- the comparison -------------------------------------------------------------------------------------------------------
 
 struct Agreement {
-  int rounds = 0;  // up to the first that drafted something else
+  int rounds = 0;  // up to the first one with another draft
   int nodes = 0;   // drafted in them
 };
 
@@ -288,7 +288,7 @@ Agreement agreement(llm::DistributionSource& target, llm::Proposer& drafter, con
   return found;
 }
 
-// The models with their sampling settings, at work and remembered.
+// The models with their sampling settings, running and remembered.
 struct Distributions {
   Distributions(const tests::Pair& pair, const math::Sampling& sampling, const math::Sampling& draft_sampling)
       : target(*pair.target_model, sampling, 1),
@@ -309,7 +309,7 @@ TEST_CASE("trees hold the draft's own tokens and distributions, path by path", "
   constexpr int kRounds = 12;
   const tests::Pair pair;
   const std::vector<Token> prompt = tests::repeating(tests::held_out(pair.target_weights->config)[0].tokens);
-  std::map<std::pair<std::string, std::string>, int> rejected;  // [parameters, mistake]: at how many temperatures
+  std::map<std::pair<std::string, std::string>, int> rejected;  // [parameters, mistake]: number of temperatures that detect it
   for (const double temperature : {0.0, 1.0}) {
     Distributions own(pair, {.temperature = temperature}, {.temperature = temperature});
     Distributions few(pair, {.temperature = temperature}, {.temperature = 1.0, .top_k = 2});
@@ -365,11 +365,11 @@ TEST_CASE("trees hold the draft's own tokens and distributions, path by path", "
   }
 }
 
-TEST_CASE("drafters that look into the text draft what their descriptions say", "[llm][blocks]") {
+TEST_CASE("drafters that search the text draft as described", "[llm][blocks]") {
   constexpr int kRounds = 14;
   const tests::Pair pair;
   const std::vector<Token> prompt = tests::repeating(tests::held_out(pair.target_weights->config)[5].tokens);
-  std::map<std::string, int> rejected;  // [mistake]: at how many temperatures
+  std::map<std::string, int> rejected;  // [mistake]: number of temperatures that detect it
   for (const double temperature : {0.0, 1.0}) {
     Distributions distributions(pair, {.temperature = temperature, .top_k = 2}, {});
     struct Case {

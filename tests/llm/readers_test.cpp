@@ -1,4 +1,4 @@
-// Models, prompts and headers that are broken: each is refused with the file and what is wrong, and nothing crashes.
+// Broken models, prompts and headers: each is refused with the file and the fault, and nothing crashes.
 #include "sim/foundation/base/error.h"
 #include "sim/foundation/base/whole_file.h"
 #include "sim/foundation/config/value.h"
@@ -41,7 +41,7 @@ class Folder {
   std::filesystem::path path_;
 };
 
-// What the reader says of the tiny model with its files changed; "" where it takes them. The folder's name is cut off.
+// The reader's error message for the tiny model with its files changed; "" if it accepts them. The folder's name is cut off.
 std::string refusal(const std::function<void(std::string& config, std::string& tensors)>& change) {
   const Folder folder;
   std::string config = read_whole_file(kTiny + "/config.json");
@@ -94,19 +94,18 @@ TEST_CASE("broken model files are refused by name", "[llm]") {
   CHECK(refusal([](auto&, auto& tensors) { tensors.resize(tensors.size() - 4); }).find("allowed: from 0 to the ") !=
         std::string::npos);
   CHECK(refusal([](auto&, auto& tensors) { tensors += "1234"; }) ==
-        "model.safetensors: 4 bytes behind the last tensor, allowed: none");
+        "model.safetensors: 4 bytes after the last tensor, allowed: none");
   CHECK(refusal([](auto&, auto& tensors) { tensors[7] = '\x7f'; }).find("a header of 9151314442816") != std::string::npos);
   CHECK(refusal(in_header("\"F32\"", "\"I32\"")) ==
         "model.safetensors: tensor \"lm_head.weight\": dtype is \"I32\", allowed: F32, F16, BF16; for quantised weights take the "
         "original model, or a GGUF file");
   CHECK(refusal(in_header("\"F32\"", "\"X32\"")).find("dtype is \"X32\", allowed: F32, F16, BF16") != std::string::npos);
   CHECK(refusal(in_header("[40,24]", "[40,25]")) ==
-        "model.safetensors: tensor \"lm_head.weight\": a F32 tensor of shape [40, 25] is said to lie in 3840 bytes, allowed: as "
+        "model.safetensors: tensor \"lm_head.weight\": a F32 tensor of shape [40, 25] has 3840 bytes, allowed: as "
         "many as its elements take");
-  CHECK(refusal(in_header("[40,24]", "[9223372036854775807,9223372036854775807]")).find("is said to lie in 3840 bytes") !=
-        std::string::npos);
+  CHECK(refusal(in_header("[40,24]", "[9223372036854775807,9223372036854775807]")).find("has 3840 bytes") != std::string::npos);
   CHECK(refusal(in_header("[0,3840]", "[3840,0]")).find("data_offsets are [3840, 0], allowed: from 0 to") != std::string::npos);
-  CHECK(refusal(in_header("[0,3840]", "[-1,3840]")).find("no list of counts") != std::string::npos);
+  CHECK(refusal(in_header("[0,3840]", "[-1,3840]")).find("not a list of counts") != std::string::npos);
   CHECK(refusal(in_header("[3840,7680]", "[3836,7676]"))
             .find("begins at byte 3836 of the data, allowed: 3840, where the one before it ends") != std::string::npos);
   CHECK(refusal(in_header("model.norm.weight", "model.nerm.weight")) ==
@@ -131,12 +130,12 @@ TEST_CASE("a tensor's file that is cut while it is read is refused", "[llm]") {
   file.read(norm, 0, bytes);
   CHECK(std::any_of(bytes.begin(), bytes.end(), [](std::byte b) { return b != std::byte{0}; }));
   std::filesystem::resize_file(path, norm.offset + norm.bytes - 1);
-  CHECK_THROWS_WITH(file.read(norm, 0, bytes), Catch::Contains("allowed: a file that nobody changes while it is read"));
+  CHECK_THROWS_WITH(file.read(norm, 0, bytes), Catch::Contains("allowed: a file that does not change while it is read"));
   std::filesystem::resize_file(path, 0);
   CHECK_THROWS_WITH(file.read(norm, 0, bytes), Catch::Contains("ends at byte " + std::to_string(norm.offset)));
 }
 
-TEST_CASE("what a model is, and what its weights take, is known before they are read", "[llm]") {
+TEST_CASE("a model's type and the size of its weights are known before they are read", "[llm]") {
   const llm::WeightsFacts facts = llm::inspect_weights(kTiny);
   const llm::Weights weights = llm::load_weights(kTiny);
   CHECK(facts.config == weights.config);
@@ -149,7 +148,7 @@ TEST_CASE("what a model is, and what its weights take, is known before they are 
 }
 
 TEST_CASE("a model in several files is the model in one", "[llm]") {
-  // All tensors in one file but the last norm, which the other has; the first holds it too, with other values.
+  // All tensors are in one file except the last norm, which is in the other; the first file holds it too, with other values.
   const std::string all = read_whole_file(kTiny + "/model.safetensors");
   std::uint64_t size = 0;
   std::memcpy(&size, all.data(), 8);
@@ -196,8 +195,9 @@ TEST_CASE("a model in several files is the model in one", "[llm]") {
   CHECK_THAT(refused("{}"), Contains("index.json: no \"weight_map\", allowed: {"));
   CHECK_THAT(refused("{\"weight_map\": [1]}"), Contains("no \"weight_map\""));
   CHECK_THAT(refused("{\"weight"), Contains("model.safetensors.index.json:1:"));
-  CHECK_THAT(with("b.safetensors", "../b.safetensors"),
-             Contains("tensor \"model.norm.weight\" lies in \"../b.safetensors\", allowed: a file's name, beside the index"));
+  CHECK_THAT(
+      with("b.safetensors", "../b.safetensors"),
+      Contains("tensor \"model.norm.weight\" lies in \"../b.safetensors\", allowed: the name of a file next to the index"));
   CHECK_THAT(with("b.safetensors", "c.safetensors"), Contains("c.safetensors: cannot be read: No such file"));
   CHECK_THAT(with("model.norm.weight", "model.nerm.weight"),
              Contains("index.json: tensor \"model.norm.weight\" is missing, allowed: every tensor of the model"));
@@ -229,7 +229,7 @@ TEST_CASE("a config.json that the forward pass cannot honour is refused at its p
   CHECK_THAT(with("\"layer_types\": [\"full_attention\", \"linear_attention\"]"),
              Contains("layer_types has \"linear_attention\""));
   CHECK_THAT(with("\"num_experts\": 8"), Contains("num_experts is 8, allowed: 0 or null"));
-  CHECK_THAT(with("\"gate_twist\": 1"), Contains("config.json:3:3: key \"gate_twist\" is not known and may change what"));
+  CHECK_THAT(with("\"gate_twist\": 1"), Contains("config.json:3:3: key \"gate_twist\" is unknown and may change what"));
   CHECK_THAT(with("\"rope_parameters\": {\"rope_theta\": 5e5, \"rope_type\": \"default\"}"),
              Contains("rope_theta is 1e+06 and that of rope_parameters 500000"));
   CHECK_THAT(with("\"query_pre_attn_scalar\": 7"), Contains("query_pre_attn_scalar is 7, allowed: head_dim, 6"));
@@ -258,7 +258,7 @@ TEST_CASE("broken prompts are refused by line", "[llm]") {
     }
   };
   CHECK(says("{\"tokens\": [1, 2]}\n\n{\"tokens\": [49], \"kind\": \"code\"}\n").empty());
-  CHECK(says("") == ": no prompt, allowed: at least one, one a line");
+  CHECK(says("") == ": no prompt, allowed: at least one, one per line");
   CHECK(says("{\"tokens\": [1]}\n{\"tokens\": []}\n") == ":2: no token, allowed: at least one");
   CHECK(says("{\"tokens\": [50]}\n") == ":1: token 50, allowed: an integer in [0, 49]");
   CHECK(says("{\"tokens\": [1,1,1,1,1,1,1,1,1,1,1,1]}\n") ==
@@ -266,7 +266,7 @@ TEST_CASE("broken prompts are refused by line", "[llm]") {
         "prompts out, --overlong cut keeps the first tokens of each");
   CHECK(says("{\"prompt\": \"x\"}\n") == ":1: a text, allowed for a model without a tokenizer: {\"tokens\": [ids]}");
   CHECK(says("{\"a\": 1}\n") == ":1: neither or both of \"prompt\" and \"tokens\", allowed: one of them");
-  CHECK(says("hello\n").find(":1:1: this is no JSON") == 0);
+  CHECK(says("hello\n").find(":1:1: this is not JSON") == 0);
   CHECK(says("{\"tokens\": [1], \"kind\": \"a b\"}\n").find(":1: kind is \"a b\"") == 0);
   write_whole_file(folder.file("p"), "{\"tokens\": [1,2,3,4,5,6,7,8,9,10,11,12]}\n{\"tokens\": [7]}\n");
   const llm::PromptFile skipped = llm::read_prompts(folder.file("p"), nullptr, model, 5, llm::Overlong::skip);
@@ -308,7 +308,7 @@ TEST_CASE("transformers 5 writes the rotary base within rope_parameters", "[llm]
   CHECK_THROWS_WITH(read("\"rope_parameters\": {\"rope_theta\": 5e5, \"partial_rotary_factor\": 0.25}"),
                     Contains("partial_rotary_factor is 0.25, allowed: 1 or null"));
   CHECK_THROWS_WITH(read("\"rope_parameters\": {\"rope_theta\": 5e5, \"beta_fast\": 32}"),
-                    Contains("key \"beta_fast\" is not known"));
+                    Contains("key \"beta_fast\" is unknown"));
 }
 
 TEST_CASE("finite weights that no pass can add up are refused with the model's name", "[llm]") {
@@ -340,7 +340,7 @@ TEST_CASE("mutated headers and configs are taken or refused, and nothing else ha
     const std::string said = refusal([&](std::string& config_text, std::string& tensors) {
       const bool of_config = below(3) == 0;
       std::string& text = of_config ? config_text : tensors;
-      constexpr std::size_t kHeader = 3300;  // where nearly all of the tiny model's header is
+      constexpr std::size_t kHeader = 3300;  // the place of nearly all of the tiny model's header
       const std::size_t reach = of_config ? text.size() : std::min(text.size(), kHeader);
       for (std::size_t edits = 1 + below(3); edits > 0 && !text.empty(); --edits) {
         const std::size_t at = below(std::min(reach, text.size()));
@@ -370,7 +370,7 @@ TEST_CASE("mutated headers and configs are taken or refused, and nothing else ha
     if (said.empty()) ++taken;
   }
   CHECK(tried > 10);
-  CHECK(taken < tried);  // the mutations do reach what is checked
+  CHECK(taken < tried);  // the mutations reach the checked bytes
   WARN(tried << " mutants, " << taken << " still good models");
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""What calibrate and validate refuse: models that this machine cannot hold, with figures and before any weight is made, drafts that are none,
-a user's journal.txt."""
+"""Models that calibrate and validate refuse: ones that do not fit this machine (with sizes, before any weight is made), drafts that do not exist,
+and a user's journal.txt.
+"""
 import re
 import resource
 import sys
@@ -15,7 +16,7 @@ SECONDS = 60  # processor time that a refusal may take; making a hundredth of it
 
 
 def refusal(*arguments):
-    """What the command says; it must end with status 2, soon, and leave nothing."""
+    """Standard error of the command; it must end with status 2, soon, and leave no files."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out"
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -29,22 +30,22 @@ def refusal(*arguments):
         return error
 
 
-said = refusal("--target", HUGE, "--draft", "llama-3.2-1b")
-found = re.search(r'--target: ([0-9.]+) GiB of weights \("llama-3.1-405b" ([0-9.]+), "llama-3.2-1b" ([0-9.]+)\), allowed: the [0-9.]+ GiB', said)
-expect(f"no figures: {said}", found is not None)
+error_text = refusal("--target", HUGE, "--draft", "llama-3.2-1b")
+found = re.search(r'--target: ([0-9.]+) GiB of weights \("llama-3.1-405b" ([0-9.]+), "llama-3.2-1b" ([0-9.]+)\), allowed: the [0-9.]+ GiB', error_text)
+expect(f"no figures: {error_text}", found is not None)
 if found:
     whole, target, draft = map(float, found.groups())
-    expect(f"other figures: {said}", abs(whole - target - draft) < 0.11 and abs(target - 755.9) < 1.5 and abs(draft - 2.3) < 0.1)
-said = refusal("--target", "llama-3.2-1b", "--draft", HUGE)
-expect(f"a draft that is too large: {said}", "--draft: " in said and "GiB of weights" in said)
-# Whatever the target takes, a wrong draft is told first.
-said = refusal("--target", HUGE, "--draft", "llama-3.2-1bb")
-expect(f"an unknown draft: {said}", '--draft: "llama-3.2-1bb" is no directory and no known shape' in said)
-said = refusal("--target", HUGE, "--draft", "llama-68m")
-expect(f"a draft of another vocabulary: {said}", "vocab_size is 32000 and the target's is 128256" in said)
-said = refusal("--target", HUGE, "--draft", "llama-3.2-1b", "--verifier", "tokens")
-expect(f"an unknown verifier: {said}", '--verifier: "tokens", allowed: a verifier' in said)
-# A user's file that has the name of a journal is no unfinished run to be dropped.
+    expect(f"other figures: {error_text}", abs(whole - target - draft) < 0.11 and abs(target - 755.9) < 1.5 and abs(draft - 2.3) < 0.1)
+error_text = refusal("--target", "llama-3.2-1b", "--draft", HUGE)
+expect(f"a draft that is too large: {error_text}", "--draft: " in error_text and "GiB of weights" in error_text)
+# A wrong draft is reported first, whatever the target needs.
+error_text = refusal("--target", HUGE, "--draft", "llama-3.2-1bb")
+expect(f"an unknown draft: {error_text}", '--draft: "llama-3.2-1bb" is neither a directory nor a known shape' in error_text)
+error_text = refusal("--target", HUGE, "--draft", "llama-68m")
+expect(f"a draft of another vocabulary: {error_text}", "vocab_size is 32000 and the target's is 128256" in error_text)
+error_text = refusal("--target", HUGE, "--draft", "llama-3.2-1b", "--verifier", "tokens")
+expect(f"an unknown verifier: {error_text}", '--verifier: "tokens", allowed: a verifier' in error_text)
+# A user's file with the name of a journal must not be dropped as an unfinished run.
 MODEL = "tests/data/models/novels-0.2m-distilled"
 with tempfile.TemporaryDirectory() as name:
     journal = Path(name) / "journal.txt"

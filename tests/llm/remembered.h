@@ -1,4 +1,4 @@
-// Distributions of real models from memory, one whole text at a time, and what tests of decoding share.
+// Distributions of real models from memory, one whole text at a time, and helpers of the tests of decoding.
 #pragma once
 
 #include "sim/foundation/base/check.h"
@@ -34,7 +34,7 @@ inline std::vector<llm::Prompt> held_out(const llm::ModelConfig& config) {
   return llm::read_prompts("tests/data/prompts/held_out.jsonl", tokenizer.get(), config, 40).prompts;
 }
 
-// A text that repeats itself, so that drafters that look into it find something.
+// A repetitive text, so that drafters that search it find matches.
 inline std::vector<Token> repeating(std::vector<Token> text) {
   text.resize(std::min<std::size_t>(text.size(), 24));
   const std::vector<Token> end(text.end() - 12, text.end());
@@ -61,8 +61,7 @@ inline BlockMethod block_method(const std::string& kind, const std::string& para
   return method;
 }
 
-// The few tokens that the texts of a test are made of, numbered as they come: distributions over them are short, and rounds
-// cheap.
+// The few tokens of a test's texts, numbered in order of appearance: distributions over them are short, and rounds cheap.
 class Alphabet {
  public:
   explicit Alphabet(std::size_t most) : most_(most) {}
@@ -86,14 +85,15 @@ class Alphabet {
   std::unordered_map<Token, Token> numbers_;
 };
 
-// Distributions by text: a model that is asked a million times for the same few texts answers from memory, one text at a time
-// whatever tree it is a path of.
+// Distributions by text: a model that is asked a million times for the same few texts answers from memory, one text at a time,
+// whatever tree contains it.
 class Remembered final : public llm::DistributionSource {
  public:
   struct Reading {
-    bool afresh = false;             // every text from its first token on; else on from what it shares with the one before
-    std::size_t deepest = SIZE_MAX;  // a longer text has the distribution after its first so many tokens
-    Alphabet* alphabet = nullptr;    // tokens go in and out by its numbers; those of probability 0 need none
+    bool afresh =
+        false;  // every text is computed from its first token on; otherwise from the prefix that it shares with the one before
+    std::size_t deepest = SIZE_MAX;  // a longer text gets the distribution of its first tokens only
+    Alphabet* alphabet = nullptr;    // tokens are passed by their numbers; those of probability 0 have none
   };
   explicit Remembered(llm::DistributionSource& source) : Remembered(source, Reading()) {}
   Remembered(llm::DistributionSource& source, const Reading& reading) : source_(source), reading_(reading) {}
@@ -131,7 +131,7 @@ class Remembered final : public llm::DistributionSource {
     std::uint32_t before = 0;
     Token token = 0;
     std::size_t length = 0;            // tokens up to here
-    std::vector<double> distribution;  // empty: not asked for yet
+    std::vector<double> distribution;  // empty: not computed yet
   };
 
   std::uint32_t after(std::uint32_t place, Token token) {
@@ -168,8 +168,8 @@ class Remembered final : public llm::DistributionSource {
 
   llm::DistributionSource& source_;
   Reading reading_;
-  std::vector<Token> read_;        // what the source has in its cache
-  std::vector<std::uint32_t> at_;  // the place behind each cached token
+  std::vector<Token> read_;        // the tokens in the source's cache
+  std::vector<std::uint32_t> at_;  // the place after each cached token
   std::deque<Place> places_ = {Place()};
   std::unordered_map<std::uint64_t, std::uint32_t> places_of_;  // by the place before and the token
 };

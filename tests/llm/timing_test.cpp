@@ -1,4 +1,4 @@
-// How timings are taken, with made-up times.
+// The method of timings, with invented times.
 #include "sim/lab/llm/timing.h"
 
 #include <catch2/catch.hpp>
@@ -12,7 +12,7 @@ namespace specsim::timing_test {
 
 using llm::TimedTask;
 
-TEST_CASE("a spread: quartiles, and what lies far beyond them", "[llm][timing]") {
+TEST_CASE("a spread: quartiles, and outliers far beyond them", "[llm][timing]") {
   const llm::Quartiles s = llm::quartiles_of({5.0, 1.0, 2.0, 4.0, 3.0, 30.0, 2.5, 3.5, 3.0});
   CHECK(s.median == 3.0);
   CHECK(s.low == 2.5);
@@ -20,7 +20,7 @@ TEST_CASE("a spread: quartiles, and what lies far beyond them", "[llm][timing]")
   CHECK(s.samples == 9);
   CHECK(s.outliers == 1);
   CHECK(llm::quartiles_of({2.0, 4.0}).median == 3.0);
-  CHECK(std::isnan(llm::quartiles_of({2.0}).median_error()));  // mutant: 0, an interval where there is none
+  CHECK(std::isnan(llm::quartiles_of({2.0}).median_error()));  // mutant: 0, an interval without data
 }
 
 TEST_CASE("a median's error is the deviation of medians, of few samples too", "[llm][timing]") {
@@ -41,14 +41,14 @@ TEST_CASE("a median's error is the deviation of medians, of few samples too", "[
     CHECK(errors / std::sqrt(squares) > 0.97);
     CHECK(errors / std::sqrt(squares) < 1.24);  // a median of two is a mean: 1.20
     if (size > 3) continue;
-    // Mutant: the quartiles of many samples, 1.349 apart, for few as well.
+    // Mutant: the quartiles of many samples, 1.349 apart, used for few as well.
     const double blom = size == 2 ? 0.5895 : 0.846;
     CHECK(errors * blom / 1.349 / std::sqrt(squares) < 0.75);
   }
 }
 
-TEST_CASE("a run's error: what slows all of a repetition is no error of a speedup", "[llm][timing]") {
-  // Plain decoding takes two rounds of 1 s, the other one of 1.5 s; only the target's part takes any time.
+TEST_CASE("a run's error: a slowdown of a whole repetition is no error of a speedup", "[llm][timing]") {
+  // Decoding without speculation takes two rounds of 1 s, with speculation one of 1.5 s; only the target's part takes time.
   llm::RunGroup group;
   group.runs.resize(2);
   group.runs[0] = {.draft_length = 0, .rounds = {{}, {}}, .emitted = 2};
@@ -68,8 +68,8 @@ TEST_CASE("a run's error: what slows all of a repetition is no error of a speedu
   CHECK(plain.error() > 0.1);
   const llm::Speedup speedup = llm::speedup_of(group, plain, other, 1);
   CHECK(speedup.value == Approx(2.4 / 1.8));
-  CHECK(speedup.error < 1e-12);  // mutant: repetitions that are drawn for each run by itself
-  // Two repetitions drawn from 1 and 3: their median is 1, 2, 3 with probabilities 1/4, 1/2, 1/4; twice, of two rounds.
+  CHECK(speedup.error < 1e-12);  // mutant: repetitions that are drawn separately for each run
+  // Two repetitions drawn from 1 and 3: their median is 1, 2, 3 with probabilities 1/4, 1/2, 1/4; twice, for two rounds.
   const llm::TimedTask two = task({1.0, 3.0}, {1.0, 1.0});
   CHECK(llm::timed_run(group, two, 0).error() == Approx(2.0 * std::sqrt(0.5)).epsilon(0.15));
   CHECK(llm::speedup_of(group, llm::timed_run(group, two, 0), llm::timed_run(group, two, 1), 1).error ==
@@ -82,7 +82,7 @@ TEST_CASE("tasks are run in turn, once more than they are counted", "[llm][timin
   std::vector<TimedTask> tasks;
   for (std::size_t i = 0; i < calls.size(); ++i)
     tasks.push_back({"", [&calls, i] {
-                       for (const int other : calls) CHECK(calls[i] <= other);  // none runs ahead of the others
+                       for (const int other : calls) CHECK(calls[i] <= other);  // no thread runs ahead of the others
                        ++calls[i];
                        return std::vector<double>{1.0 * calls[i], 10.0};
                      }});
@@ -102,8 +102,8 @@ TEST_CASE("a repetition that was kept is not run again", "[llm][timing]") {
   CHECK(handed_over == std::vector<double>{2.0, 3.0});
 }
 
-TEST_CASE("a dip that is noise is timed away, one that is real stays", "[llm][timing]") {
-  int slow = 4;  // calls of the first pass that something disturbed: the warm-up and all three that counted
+TEST_CASE("a dip from noise disappears with more timings, a real one stays", "[llm][timing]") {
+  int slow = 4;  // calls of the disturbed first pass: the warm-up and all three counted ones
   int others = 0;
   std::vector<TimedTask> tasks = {{"", [&slow] { return std::vector<double>{slow-- > 0 ? 3.0 : 1.0}; }},
                                   {"", [] { return std::vector<double>{1.5}; }},
@@ -126,7 +126,7 @@ TEST_CASE("a dip that is noise is timed away, one that is real stays", "[llm][ti
   CHECK(settled[1].seconds() == 1.5);
   CHECK(settled[2].seconds() == 1.2);  // 20 % below, each time
   CHECK(tasks[2].parts[0].size() == 12);
-  CHECK(others == 4);  // nothing less than it, nothing it is less than: another model's pass is no measure
+  CHECK(others == 4);  // none is less than the other in all parts: another model's pass is no measure
 }
 
 }  // namespace specsim::timing_test

@@ -1,4 +1,4 @@
-// Tokenizers against the tokens that Hugging Face's library gives (scripts/golden/tokenizer_golden.mjs), and files that are broken.
+// Tokenizers compared with the tokens of Hugging Face's library (scripts/golden/tokenizer_golden.mjs), and broken files.
 #include "sim/lab/llm/tokenizer.h"
 #include "sim/foundation/base/error.h"
 #include "sim/foundation/base/whole_file.h"
@@ -23,7 +23,7 @@ namespace {
 
 const std::string kFolder = "tests/data/tokenizers/";
 
-// What the reader says of the tokenizer `name` with its JSON changed; "" where it takes it.
+// The reader's error message for the tokenizer `name` with its JSON changed; "" if it accepts it.
 std::string refused(const std::string& name, const std::function<void(ordered_json&)>& change) {
   ordered_json root = ordered_json::parse(read_whole_file(kFolder + name + ".json"));
   change(root);
@@ -91,7 +91,7 @@ TEST_CASE("tokenizers of another kind are refused by name", "[llm]") {
                      [](auto& t) {
                        t["model"]["merges"].push_back({"qqq", "zzz"});
                      }),
-             Contains("the vocabulary has not"));
+             Contains("is not in the vocabulary"));
   CHECK_THAT(refused("gpt2", [](auto& t) { t["model"]["merges"].push_back("one"); }),
              Contains("a merge is \"one\", allowed: two tokens"));
   CHECK_THAT(refused("gpt2", [](auto& t) { t["model"]["merges"].push_back("one"); }), Contains(".json:1:"));  // its place

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""specsim validate on six prompts: what validation.csv says of acceptance follows from its own figures, of texts
-that are shorter than a round of the longest drafts too."""
+"""specsim validate on six prompts: the acceptance in validation.csv follows from its other columns, also for texts that are shorter than a round
+of the longest drafts.
+"""
 import csv
 import math
 import subprocess
@@ -25,14 +26,14 @@ def student_cdf(t, freedom):
 
 
 def welch(row, of_trace):
-    """t, and the degrees of freedom: sequences less one, and those of the trace's parts."""
+    """t, and the degrees of freedom: the number of sequences minus one, and those of the trace's parts."""
     errors = float(row["tokens_per_round_se"]), float(row["predicted_se"])
     freedom = math.hypot(*errors) ** 4 / sum(error ** 4 / own for error, own in zip(errors, (PROMPTS - 1, of_trace)))
     return (float(row["tokens_per_round"]) - float(row["predicted_tokens_per_round"])) / math.hypot(*errors), freedom
 
 
 def judged_right(row):
-    # Parts of the trace are requests here. Unequal ones have fewer degrees of freedom than their number less one, and at least one.
+    # Parts of the trace are requests here. Unequal ones have fewer degrees of freedom than their number minus one, and at least one.
     (t, most), (_, least) = welch(row, PROMPTS - 1), welch(row, 1)
     limit = float(row["acceptance_t_99"])
     return (abs(t - float(row["acceptance_t"])) < 0.01 * (1 + abs(t))

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""specsim import and plan --log: figures of logs and metrics of each server, worked out here from the same numbers.
+"""specsim import and plan --log: values from logs and metrics of each server, calculated here from the same numbers.
 
 Runs at the root of the repository; SPECSIM names the program.
 """
@@ -27,7 +27,7 @@ def figure(out, name):
 
 def says(what, out, *texts):
     for text in texts:
-        expect(f"{what}: nothing says {text!r} in\n{out}", text in out)
+        expect(f"{what}: no line contains {text!r} in\n{out}", text in out)
 
 
 def close(what, found, wanted, by=1e-4):
@@ -41,7 +41,7 @@ def imported(name, *more, text=None):
 
 
 def vllm():
-    # Four intervals of 99, 13, 4 and 10 rounds: lines weigh as many rounds as they stand for.
+    # Four intervals of 99, 13, 4 and 10 rounds: each line has the weight of its rounds.
     out = imported("vllm.log")
     rounds, accepted = 99 + 13 + 4 + 10, 169 + 17 + 0 + 16
     close("vllm length", figure(out, "mean acceptance length")[0], 1 + accepted / rounds)
@@ -50,17 +50,17 @@ def vllm():
     says("vllm", out, f"4 lines (4 to 7), {rounds} rounds, draft length 2", f"--position-rates {first:.4g},{second:.4g} --policy fixed:2",
          "every round drafted 2", "follow from each other")
     close("vllm alpha", figure(out, "alpha")[0], accepted / (accepted + rounds - 92))
-    # A mean over lines, which this must not be:
+    # A mean over lines would be wrong:
     expect("vllm: lines were averaged", abs(figure(out, "mean acceptance length")[0] - (2.71 + 2.31 + 1 + 2.6) / 4) > 0.1)
-    # A line whose figures contradict each other is told, with its number.
+    # A line whose figures contradict each other is reported with its number.
     out = imported("", text=(LOGS / "vllm.log").read_text().replace("Mean acceptance length: 2.31", "Mean acceptance length: 2.91"))
-    says("contradiction", out, "INCONSISTENT: printed figures:", "line 5: mean acceptance length 2.91 beside")
+    says("contradiction", out, "INCONSISTENT: printed figures:", "line 5: mean acceptance length 2.91, but")
     # Drafts cut short.
     out = imported("vllm_variable.log")
-    says("variable", out, "37 rounds, draft length 7", "note:         whole drafts: 6.757 draft tokens a round of at most 7")
+    says("variable", out, "37 rounds, draft length 7", "note:         whole drafts: 6.757 draft tokens per round of at most 7")
     # Lines that cannot be read are counted and named.
     status, out, err = run("import", "-", input="SpecDecoding metrics: Accepted: many tokens\n" + (LOGS / "vllm.log").read_text())
-    says("unread", err, 'warning: 1 line could not be read; line 1: no number behind "Accepted:"')
+    says("unread", err, 'warning: 1 line could not be read; line 1: no number after "Accepted:"')
     expect("unread: status", status == 0)
 
 
@@ -74,7 +74,7 @@ def vllm_v0():
     text = lower.format(900, 3000, 1500).replace("rate: 0.900", "rate: 0.300") + lower.format(1350, 1500, 1900)
     fallen = imported("", text=text)  # drafts fall, accepted and emitted tokens do not
     close("v0 restarted", figure(fallen, "mean acceptance length")[0], (1500 + 1900) / (1000 + 500))
-    says("v0", out, "counters restarted 1 time", "each for itself", "--at-draft-length 3")
+    says("v0", out, "counters restarted 1 time", "judged independently", "--at-draft-length 3")
 
 
 def counters():
@@ -88,7 +88,7 @@ def counters():
     half = 1.959964 * math.sqrt(alpha * (1 - alpha) / judged)
     close("counters interval", low, alpha - half, 2e-4)
     close("counters interval", high, alpha + half, 2e-4)
-    # Twice the same scrape is no new round; --growth takes what was there before away; a counter that falls has started anew.
+    # The same scrape twice adds no round; --growth subtracts earlier counts; a counter that falls has restarted.
     expect("scraped twice", "1000 rounds" in imported("", text=text + text))
     more = re.sub(r"(} )(\d+)\.0$", lambda m: f"{m[1]}{2 * int(m[2])}.0", text, flags=re.M)
     expect("growth", "1000 rounds" in imported("", "--growth", text=text + more))
@@ -110,10 +110,10 @@ def counters():
     close("one counter falls", figure(out, "mean acceptance length")[0], 1 + (700 + 1000) / 1600)
     says("one counter falls", out, "1600 rounds", "counters restarted 1 time", f"--position-rates {1050 / 1600:.4g},{650 / 1600:.4g}")
     expect("one counter falls: consistent", "INCONSISTENT: positions" not in out and "INCONSISTENT: printed" not in out)
-    # Another model's server is not its own, and a scrape that was cut off lacks nothing of the restart.
+    # Another model's server counts separately, and a truncated scrape has no effect on the restart.
     out = imported("", text=first + scrape(100, 70, (50, 20), "other") + second.splitlines(keepends=True)[0] + second)
     says("cut off", out, "1600 rounds", "counters restarted 1 time", "100 rounds")
-    # Nothing fell, but the counters began later: vLLM's own word for it.
+    # No counter fell, but they began later: vLLM's "created" time shows it.
     out = imported("", text=scrape(1000, 700, (500, 200), created="1.7e+09") + scrape(2000, 1700, (1000, 700), created="1.7000001e+09"))
     says("created", out, "3000 rounds", "counters restarted 1 time")
     out = imported("", text=scrape(1000, 700, (500, 200), created="1.7e+09") + scrape(2000, 1700, (1000, 700), created="1.7e+09"))
@@ -126,22 +126,22 @@ def counters():
     says("a quote in a name", out, r'model_name="b\"x"')
     out = imported("", text=(LOGS / "vllm.log").read_text().replace("\n", "\r"))
     says("carriage returns", out, "4 lines", "126 rounds")
-    # Text that CSV drops stands in its tables.
+    # Text output keeps the notes that CSV drops.
     status, out, _ = run("import", "-", "--format", "csv", input=first + scrape(1000, 900, (500, 100), "other"))
     says("csv", out, 'model_name=""m""', 'model_name=""other""', "positions", ",no,")
     expect("csv: status", status == 0)
-    # Servers of two models in one file are told apart, each with its positions.
+    # Servers of two models in one file are distinguished, each with its positions.
     other = text.replace('model_name="', 'model_name="another/').replace(' 750.0', ' 150.0')
     out = imported("", text=text + other)
     says("two models", out, "model_name=", "another/", "--position-rates 0.75,0.45,0.3")
     expect("two models: summed", out.count("1000 rounds") == 2 and out.count("specsim plan") == 2)
-    # The same drafts in lines and counters: compared, and given once to paste.
+    # The same drafts in lines and counters: compared, and one command to paste.
     log = "SpecDecoding metrics: Mean acceptance length: 2.50, Accepted: 1500 tokens, Drafted: 3000 tokens, Per-position acceptance rate: 0.750, 0.450, 0.300, Avg Draft acceptance rate: 50.0%\n"
     out = imported("", text=log + text)
-    says("both", out, "consistent:   vLLM's \"SpecDecoding metrics\" lines beside vLLM's counters")
+    says("both", out, "consistent:   vLLM's \"SpecDecoding metrics\" lines and vLLM's counters")
     expect("both: pasted once", out.count("specsim plan") == 1)
     out = imported("", text=log.replace("2.50", "3.10").replace("1500", "2100").replace("0.750, 0.450", "0.950, 0.850") + text)
-    says("both unlike", out, "INCONSISTENT: vLLM's \"SpecDecoding metrics\" lines beside")
+    says("both unlike", out, "INCONSISTENT: vLLM's \"SpecDecoding metrics\" lines and")
 
 
 def sglang():
@@ -152,7 +152,7 @@ def sglang():
     says("sglang's newer rate", imported("", text=newer), "draft length 3")
     early = re.sub(r"accept rate: [\d.]+, ", "", newer)
     out = imported("", text=early)
-    says("sglang without rates", out, "say it with --at-draft-length")
+    says("sglang without rates", out, "set it with --at-draft-length")
     says("sglang told", imported("", "--at-draft-length", "5", text=early), "--at-draft-length 5")
     broken = newer.replace("accept rate: 0.54", "accept rate: 0.11")
     says("sglang contradicting", imported("", text=broken), "INCONSISTENT: printed figures")
@@ -167,21 +167,21 @@ def sglang_gauges():
         if shape:
             lines += [f"sglang:spec_num_steps{labels} {shape[0]:.1f}", f"sglang:spec_num_draft_tokens{labels} {shape[1]:.1f}"]
         return "\n".join(lines) + "\n"
-    # Two intervals weigh by running requests; one that is scraped twice counts once, one without drafts not at all.
+    # Two intervals weigh by running requests; one that is scraped twice counts once, one without drafts does not count.
     first, second = 3.1416, 2.6203
     newer = scrape(first, (first - 1) / 3, (3, 4)) + 2 * scrape(second, (second - 1) / 3, (3, 4), running=3) + scrape(0.0, 0.0, (3, 4))
     out = imported("", text=newer)
     close("gauges", figure(out, "mean acceptance length")[0], (first + 3 * second) / 4)
     says("gauges", out, "SGLang's gauges sglang:spec_*: 4 lines", "draft length 3", "--at-draft-length 3", "follow from each other")
-    # Ranks are told apart by their labels; without the draft's shape it follows from the two figures, in either meaning.
+    # Ranks are distinguished by their labels; without the draft's shape it follows from the two figures, in either meaning.
     ranks = scrape(first, first / 4) + scrape(first, first / 4, rank=1)
     says("gauges of ranks", imported("", text=ranks), "about 80 rounds", "draft length 3")
-    # A tree's tokens are no draft length.
+    # The size of a tree is not taken for a draft length.
     out = imported("", text=scrape(first, (first - 1) / 7, (4, 8)))
-    says("gauges of a tree", out, "say it with --at-draft-length")
+    says("gauges of a tree", out, "set it with --at-draft-length")
     expect("gauges of a tree: a contradiction", "INCONSISTENT" not in out)
     says("gauges contradicting", imported("", text=scrape(first, 0.2, (3, 4))), "INCONSISTENT: printed figures")
-    # The log's lines of the same server stand beside.
+    # The same server's log lines are in the same input.
     out = imported("", text=(LOGS / "sglang.log").read_text() + newer)
     says("gauges and log", out, 'SGLang\'s "Decode batch" lines', "SGLang's gauges")
 
@@ -194,7 +194,7 @@ def llama_cpp():
     says("llama.cpp -lv 4", out, "97 rounds, draft length 4", "--position-rates 0.8041,0.701,0.6289,0.5155")
     out = imported("llama_cpp_old.log")
     close("llama.cpp, the earliest", figure(out, "mean acceptance length")[0], 2048 / (2048 - 1186))
-    says("llama.cpp, the earliest", out, "about 862 rounds", "say it with --at-draft-length")
+    says("llama.cpp, the earliest", out, "about 862 rounds", "set it with --at-draft-length")
     close("llama-speculative", figure(imported("llama_example.log"), "mean acceptance length")[0], 3.0)
 
 
@@ -207,22 +207,22 @@ def tensorrt_llm():
 
 
 def benchmarks():
-    """What benchmark clients print at the end of a run."""
+    """The summaries that benchmark clients print at the end of a run."""
     out = imported("vllm_bench.txt")
     close("vllm bench serve", figure(out, "mean acceptance length")[0], 1 + 14090 / 6393)
     says("vllm bench serve", out, "6393 rounds, draft length 3", "--position-rates 0.8342,0.7291,0.6407 --policy fixed:3", "follow from each other", "every round drafted 3")
     text = (LOGS / "vllm_bench.txt").read_text()
     says("two reports", imported("", text=text + text), "2 lines", "12786 rounds")
     says("two reports with prefixes", imported("", text=re.sub("^", "bench-1  | 10:02 ", text + text, flags=re.M)), "12786 rounds")
-    says("vllm bench serve contradicting", imported("", text=text.replace("3.20", "3.40")), "INCONSISTENT: printed figures", "acceptance length 3.40 beside 14090")
+    says("vllm bench serve contradicting", imported("", text=text.replace("3.20", "3.40")), "INCONSISTENT: printed figures", "acceptance length 3.40, but 14090")
     saved = ('{"date": "20251101", "backend": "vllm", "total_output_tokens": 20480, "spec_decode_acceptance_rate": 73.47, "spec_decode_acceptance_length": 3.204, '
              '"spec_decode_num_drafts": 6393, "spec_decode_draft_tokens": 19179, "spec_decode_accepted_tokens": 14090, '
              '"spec_decode_per_position_acceptance_rates": [0.83419, 0.72908, 0.64070]}\n')
     says("vllm bench serve's JSON", imported("", text=saved * 2), "12786 rounds, draft length 3", "--position-rates 0.8342,0.7291,0.6407")
     out = imported("sglang_bench.txt")
     close("sglang.bench_serving", figure(out, "mean acceptance length")[0], 2.93)
-    expect("an interval that nothing tells", figure(out, "mean acceptance length")[1:] == (None, None))
-    says("sglang.bench_serving", out, "about 6485 rounds", "say it with --at-draft-length")
+    expect("an interval without data", figure(out, "mean acceptance length")[1:] == (None, None))
+    says("sglang.bench_serving", out, "about 6485 rounds", "set it with --at-draft-length")
     out = imported("trtllm_serving.txt", "--at-draft-length", "4")
     close("TensorRT-LLM's benchmark_serving", figure(out, "mean acceptance length")[0], 2.71)
     # 80 requests of 1125 / 3 rounds, 649 accepted, each on average.
@@ -238,8 +238,8 @@ def benchmarks():
 def answers():
     out = imported("llama_answers.jsonl")
     close("llama.cpp's answers", figure(out, "mean acceptance length")[0], (200 + 665) / (200 + 665 - 65 - 515))
-    says("llama.cpp's answers", out, "2 lines (1 to 2), about 285 rounds", "say it with --at-draft-length")
-    # As jq prints it, a field a line; and in pieces, each of which counts from the answer's beginning, of two answers at a time.
+    says("llama.cpp's answers", out, "2 lines (1 to 2), about 285 rounds", "set it with --at-draft-length")
+    # JSON as jq prints it, with one field per line; and in pieces, each of which counts from the answer's beginning, with two answers at a time.
     def pretty(emitted, drafted, accepted):
         return f'{{\n  "prompt_n": 1,\n  "predicted_n": {emitted},\n  "predicted_ms": 1.5,\n  "draft_n": {drafted},\n  "draft_n_accepted": {accepted}\n}}\n'
     says("jq", imported("", text=pretty(200, 347, 65) + pretty(300, 400, 100)), "about 335 rounds")
@@ -252,7 +252,7 @@ def answers():
 
 
 def wrapped():
-    """Lines as containers, journals and terminals pass them on: the figures of the plain ones."""
+    """Lines as containers, journals and terminals pass them on give the same values as plain ones."""
     plain = re.sub(r",\n +", ", ", (LOGS / "vllm.log").read_text()).splitlines()
     wanted = imported("vllm.log").partition("rounds")[2]
     ways = {"colours": lambda t: f"\033[1;36m(APIServer pid=7)\033[0;0m {t}\033[0m", "Windows": lambda t: t + "\r", "journald": lambda t: f"Sep 01 14:02:11 host vllm[812]: {t}",
@@ -260,12 +260,12 @@ def wrapped():
             "Docker's JSON": lambda t: json.dumps({"log": t + "\n", "stream": "stderr", "time": "2025-09-01T14:02:11.123Z"})}
     for name, way in ways.items():
         expect(f"{name}: other figures", imported("", text="\n".join(map(way, plain)) + "\n").partition("rounds")[2] == wanted)
-    # Of a log that was cut in a line, the rest is read.
+    # If a log was cut within a line, the rest is read.
     text = "\n".join(plain) + "\n"
     cut = next(line for line in plain if "SpecDecoding metrics" in line)[:150]
     status, out, err = run("import", "-", input=cut + "\n" + text)
     expect(f"cut: {err}", status == 0 and "warning: 1 line could not be read; line 1" in err and out.partition("rounds")[2] == wanted)
-    # The first of V1 say counts alone; intervals without drafts are no mistake.
+    # The first lines of V1 give only counts; intervals without drafts are no mistake.
     first = "INFO 03-20 10:00:00 metrics.py:86] Speculative metrics: Draft acceptance rate: {}, Number of accepted tokens: {}, Number of draft tokens: {}, \n"
     out = imported("", "--at-draft-length", "2", text=first.format("0.853", 169, 198) + first.format("nan", 0, 0))
     says("the first of V1", out, "1 line (1)", "--acceptance-rate 0.8535 --at-draft-length 2")
@@ -278,7 +278,7 @@ def wrapped():
         packed.write_bytes(text.encode("utf-16"))
         status, out, err = run("import", packed)
         expect(f"UTF-16: {status} {err}", status == 2 and "it is UTF-16, as PowerShell writes it, allowed: text, as by iconv -f UTF-16 -t UTF-8" in err)
-        # A log that is larger than what is read of other files, in little memory: a hole, and lines at its end.
+        # A log above the size limit of other files is read with little memory: a sparse file with lines at its end.
         large = Path(folder) / "large.log"
         with large.open("wb") as file:
             for _ in range(9):
@@ -308,11 +308,11 @@ def constant_alpha():
     out = imported("", text=line([0.7, 0.55, 0.48], 1000))
     says("rising", out, "note:         one alpha for all positions", "a mix of easy and hard text")
     expect("rising: a contradiction", "INCONSISTENT" not in out)
-    # Falling acceptance contradicts nothing: mutant, any change of rate is INCONSISTENT.
+    # Falling acceptance is no contradiction. Mutant: any change of rate is INCONSISTENT.
     out = imported("", text=line([0.8, 0.5, 0.2], 1000))
     says("falling", out, "note:         one alpha for all positions", "use the rates by position, not one alpha (p < 1e-6)")
     expect("falling: a contradiction", "INCONSISTENT" not in out)
-    # Lines that differ more than chance widen the interval.
+    # Lines that differ more than by chance widen the interval.
     even = figure(imported("", text=line([0.7, 0.49, 0.343], 1000) * 8), "alpha")
     odd = figure(imported("", text=(line([0.9, 0.81, 0.729], 1000) + line([0.5, 0.25, 0.125], 1000)) * 4), "alpha")
     expect(f"intervals {even} and {odd}", odd[2] - odd[1] > 5 * (even[2] - even[1]))
@@ -325,7 +325,7 @@ def plans():
         return out.partition("draft_length")[2]
     expect("plan --log", table("--log", LOGS / "vllm_metrics.txt") == table("--position-rates", "0.75,0.45,0.3"))
     expect("plan --log -", table("--log", "-", text=(LOGS / "vllm_metrics.txt").read_text()) == table("--position-rates", "0.75,0.45,0.3"))
-    # The options of import are a plan of the same.
+    # The options that import prints give the same plan.
     out = imported("sglang.log")
     options = re.search(r"specsim plan .* (--mean-acceptance-length \S+ --at-draft-length \d+)", out)[1].split()
     expect("pasted", table(*options) == table("--log", LOGS / "sglang.log"))
@@ -336,10 +336,10 @@ def refusals():
         status, out, err = run(*arguments, input=of)
         expect(f"{arguments}: status {status}, {err}", status == 2 and text in err)
     refused("no_such.log: cannot be read: no such file or directory, allowed: a readable server's log", "import", "no_such.log")
-    refused("standard input: nothing of speculative decoding in 2 lines, allowed: lines, metrics or answers of vLLM", "import", "-", of="a\nb\n")
-    refused('in 1 line (1 could not be read; line 1: no number behind "Drafted:")', "import", "-", of="SpecDecoding metrics: Accepted: 3 tokens")
+    refused("standard input: no speculative decoding in 2 lines, allowed: lines, metrics or answers of vLLM", "import", "-", of="a\nb\n")
+    refused('in 1 line (1 could not be read; line 1: no number after "Drafted:")', "import", "-", of="SpecDecoding metrics: Accepted: 3 tokens")
     idle = "SpecDecoding metrics: Draft acceptance rate: nan%, Accepted: 0 tokens, Drafted: 0 tokens\n"
-    refused("nothing was drafted yet: 1 line of 2 counts no draft, allowed:", "import", "-", of="a\n" + idle)
+    refused("nothing was drafted yet: 1 line of 2 contains no draft, allowed:", "import", "-", of="a\n" + idle)
     zero = re.sub(r"} [\d.]+$", "} 0.0", (LOGS / "vllm_metrics.txt").read_text(), flags=re.M)
     refused("nothing was drafted yet:", "import", "-", of=zero)
     refused("2 files, allowed: one", "import", "a", "b")
@@ -350,12 +350,12 @@ def refusals():
     status, out, _ = run("plan", *PLAN, "--log", "-", "--server", "sglang", input=both)
     expect("plan --server", status == 0 and "SGLang" in out)
     refused("--server: the log has SGLang's \"Decode batch\" lines at draft length 4, allowed:", "import", LOGS / "sglang.log", "--server", "vllm")
-    refused("do not say the draft length, allowed: with --at-draft-length", "plan", *PLAN, "--log", LOGS / "trtllm_metrics.txt")
+    refused("do not state the draft length, allowed: with --at-draft-length", "plan", *PLAN, "--log", LOGS / "trtllm_metrics.txt")
     refused("--log: given together with --trace", "plan", *PLAN, "--log", "x", "--trace", "y")
 
 
 def refused_or_told(what, text, told, status=None, *arguments):
-    """Refused, or told as inconsistent, within seconds; no figure of it is infinite or none."""
+    """Rejected, or reported as inconsistent, within seconds; no figure of it is infinite or none."""
     done = subprocess.run([SPECSIM, "import", "-", *arguments], input=text, capture_output=True, text=True, timeout=60)
     expect(f"{what}: status {done.returncode}, {done.stderr}{done.stdout}", status is None or done.returncode == status)
     says(what, done.stdout + done.stderr, told)
@@ -363,19 +363,19 @@ def refused_or_told(what, text, told, status=None, *arguments):
 
 
 def impossible():
-    """Numbers that no server has counted."""
+    """Numbers that no server can have counted."""
     def line(length, accepted, drafted, rates):
         return f"SpecDecoding metrics: Mean acceptance length: {length}, Accepted: {accepted} tokens, Drafted: {drafted} tokens, Per-position acceptance rate: {rates}\n"
-    refused_or_told("beyond 2^53", line(2.7, "1e18", "1e18", "0.9, 0.8, x"), 'line 1: no number behind "Accepted:"', 2)
+    refused_or_told("beyond 2^53", line(2.7, "1e18", "1e18", "0.9, 0.8, x"), 'line 1: no number after "Accepted:"', 2)
     for length in ("2.7", "1.0", "1.01"):
         refused_or_told(f"2^53 at length {length}", line(length, 2**53, 2**53, "0.9, 0.8"), "INCONSISTENT: printed figures: 1 of 1 lines", 0)
     for rates in ("nan, nan", "0.9, NaN", "1.9, 0.8", "-0.5", "0.9, inf", ", ".join(["0.5"] * 513)):
-        refused_or_told(f"rates {rates[:20]}", line(2.7, 100, 120, rates), 'line 1: no rates in [0, 1] behind "Per-position acceptance rate:"', 2)
-    refused_or_told("length nan", line("nan", 100, 120, "0.9, 0.8"), 'line 1: no number behind "Mean acceptance length:"', 2)
+        refused_or_told(f"rates {rates[:20]}", line(2.7, 100, 120, rates), 'line 1: no rates in [0, 1] after "Per-position acceptance rate:"', 2)
+    refused_or_told("length nan", line("nan", 100, 120, "0.9, 0.8"), 'line 1: no number after "Mean acceptance length:"', 2)
     refused_or_told("rising", line("2.50", 150, 200, "0.5, 1.0"), "INCONSISTENT: positions: position 2 is accepted in 100 rounds, position 1 before it in 50", 0)
-    # A line that was cut behind a comma takes the next one with it, whose first word is no infinity.
+    # A line that was cut after a comma absorbs the next one, whose first word must not be read as infinity.
     says("cut before INFO", imported("", text=line("1.75", 75, 200, "0.5, 0.25,") + "INFO 09-01 10:00:00\n"), "100 rounds, draft length 2")
-    # Counters: of a set with one that is none, the others say nothing.
+    # Counters: if one of a set is invalid, the others are ignored.
     trtllm = (LOGS / "trtllm_metrics.txt").read_text()
     vllm_text = (LOGS / "vllm_metrics.txt").read_text()
     refused_or_told("TensorRT-LLM", trtllm.replace(" 500.0", " 900.0"), "line 3: 900 accepted of 800 drafted tokens", 2)
@@ -383,35 +383,35 @@ def impossible():
     refused_or_told("vLLM's positions", re.sub(r'(per_pos_total.*position="0".* )[\d.]+$', r"\g<1>1750", vllm_text, flags=re.M),
                     "tokens accepted at position 0 of 1000 drafts", 2)
     for value in ("1e-308", "5e-324", "NaN", "-3", "1e300", "0.5"):
-        refused_or_told(f"drafted {value}", trtllm.replace(" 800.0", f" {value}"), 'no count of tokens or drafts behind "trtllm_spec_decode_num_draft_tokens"', 2)
+        refused_or_told(f"drafted {value}", trtllm.replace(" 800.0", f" {value}"), 'no count of tokens or drafts after "trtllm_spec_decode_num_draft_tokens"', 2)
         refused_or_told(f"drafts {value}", re.sub(r"^(vllm:spec_decode_num_drafts_total.* )\d+\.0$", rf"\g<1>{value}", vllm_text, flags=re.M),
-                        'no count of tokens or drafts behind "vllm:spec_decode_num_drafts"', 2)
+                        'no count of tokens or drafts after "vllm:spec_decode_num_drafts"', 2)
     v0 = "Speculative metrics: Draft acceptance rate: 0.6, Number of speculative tokens: 3, Number of accepted tokens: {}, Number of draft tokens: 300, Number of emitted tokens: {}.\n"
     refused_or_told("V0 accepted", v0.format(301, 200), "line 1: 301 accepted of 300 drafted tokens", 2)
-    refused_or_told("V0 emitted", v0.format(200, 401), "line 1: 401 emitted tokens beside 300 drafted ones at draft length 3", 2)
-    # A draft length that is walked step by step is not taken from any two counts.
+    refused_or_told("V0 emitted", v0.format(200, 401), "line 1: 401 emitted tokens, but 300 drafted ones at draft length 3", 2)
+    # A draft length, which is searched step by step, is not taken from any two counts.
     stats = '"specDecodingStats": {{"numDraftTokens": {}, "numAcceptedTokens": {}, "numRequestsWithDraftTokens": {}}}\n'
-    refused_or_told("2e9 tokens a draft", stats.format(2_000_000_000, 1_900_000_000, 1), "INCONSISTENT: acceptance length: 1.9e+09 tokens a round", 0)
-    refused_or_told("requests", stats.format(20, 10, 30), "line 1: 30 requests with draft tokens beside 20 draft tokens", 2)
+    refused_or_told("2e9 tokens a draft", stats.format(2_000_000_000, 1_900_000_000, 1), "INCONSISTENT: acceptance length: 1.9e+09 tokens per round", 0)
+    refused_or_told("requests", stats.format(20, 10, 30), "line 1: 30 requests with draft tokens, but 20 draft tokens", 2)
     totals = "statistics draft: #gen drafts = 10, #gen tokens = 50, #acc tokens = {}, #acc rate/pos = ({})\n"
     refused_or_told("llama.cpp's totals", totals.format(60, 0.5), "line 1: 60 accepted of 50 drafted tokens", 2)
-    refused_or_told("llama.cpp's rates", totals.format(40, "nan"), 'line 1: no rates in [0, 1] behind "#acc rate/pos"', 2)
+    refused_or_told("llama.cpp's rates", totals.format(40, "nan"), 'line 1: no rates in [0, 1] after "#acc rate/pos"', 2)
     refused_or_told("a gauge", 'sglang:spec_accept_length{a="b"} 9.5\nsglang:spec_num_steps{a="b"} 3.0\nsglang:spec_num_draft_tokens{a="b"} 4.0\n',
                     "INCONSISTENT: printed figures: 1 of 1 lines contradict themselves; line 1: accept length 9.5 at draft length 3", 0)
     refused_or_told("SGLang's report", "Total generated tokens: 5\nAccept length: 1e12\n", "of 5 generated tokens", 2)
     bench = (LOGS / "vllm_bench.txt").read_text()
-    refused_or_told("vllm bench serve", bench.replace("83.42", "nan"), 'no rates in [0, 1] behind "Position 0:"', 2)
-    # A counter whose name is the prefix alone (mutant: an exception), and a broken line that carriage returns are in.
-    refused_or_told("a bare prefix", 'vllm:spec_decode_total{engine="0"} 400.0\n', "nothing of speculative decoding in 1 line", 2)
-    refused_or_told("carriage returns", "a\ndraft acceptance = \nb\rc\rd\ndraft acceptance = \n", "line 2: no number behind", 2)
-    # What is long is gone through once.
-    refused_or_told("a line of beginnings", '"specDecodingStats": {' * 1_000_000, "could not be read; line 1: an object of JSON that ends in the middle", 2)
+    refused_or_told("vllm bench serve", bench.replace("83.42", "nan"), 'no rates in [0, 1] after "Position 0:"', 2)
+    # A counter whose name is only the prefix (mutant: an exception), and a broken line with carriage returns in it.
+    refused_or_told("a bare prefix", 'vllm:spec_decode_total{engine="0"} 400.0\n', "no speculative decoding in 1 line", 2)
+    refused_or_told("carriage returns", "a\ndraft acceptance = \nb\rc\rd\ndraft acceptance = \n", "line 2: no number after", 2)
+    # A long line is read only once.
+    refused_or_told("a line of beginnings", '"specDecodingStats": {' * 1_000_000, "could not be read; line 1: an object of JSON that is incomplete", 2)
     names = "".join(f"statistics d{i}: #gen drafts = 10, #gen tokens = 50, #acc tokens = 30\n" for i in range(20_000))
     refused_or_told("names", names, "19744 lines could not be read; line 257: more than 256 drafters", 0)
 
 
 def unreadable():
-    """What cannot be read to its end, or has none."""
+    """Inputs that cannot be read to their end, or have none."""
     for command in (["import"], ["plan", *PLAN, "--log"]):
         for file, told in (("/proc/self/mem", "cannot be read: input/output error, allowed: a readable server's log"),
                            ("/dev/zero", "it is larger than 536870912 bytes, allowed: at most 536870912 bytes")):
@@ -429,7 +429,7 @@ def unreadable():
 
 
 def broken_lines():
-    """Lines that a terminal or the end of a file cut: what is left is no other draft length, and counts nothing."""
+    """Lines that a terminal or the end of a file cut: the rest gives no other draft length, and no counts."""
     whole = "(APIServer pid=1) INFO 10-16 19:05:47 [metrics.py:96] SpecDecoding metrics: Mean acceptance length: 2.71, Accepted throughput: 0.68 tokens/s, " \
                       "Drafted throughput: 0.80 tokens/s, Accepted: 169 tokens, Drafted: 198 tokens, Per-position acceptance rate: 0.919, 0.788, Avg Draft acceptance rate: 85.4%"
     told = "to paste\n  specsim plan --hardware GPU --target MODEL --draft MODEL --position-rates 0.9192,0.7879\n"
@@ -447,10 +447,10 @@ def broken_lines():
         for width in (60, 80, 100):
             out = imported("", text="\n".join(line[i:i + width] for i in range(0, len(line), width)) + "\n")
             expect(f"{name} broken at {width}: {out}", out.partition("rounds")[2] == wanted)
-    # plan reads the rest, and says what it left out.
+    # plan reads the rest and reports the omitted lines.
     status, _, err = run("plan", *PLAN, "--log", "-", input=f"{whole}\n{whole[:complete - 2]}")
-    expect(f"plan of a cut log: {status} {err}", status == 0 and "1 line could not be read; line 2: it ends in the middle of its rates" in err)
-    # vLLM 0.5 says tokens twice: 53716 / 4 rounds emitted 34244 tokens, 32594 of 53716 accepted.
+    expect(f"plan of a cut log: {status} {err}", status == 0 and "1 line could not be read; line 2: it ends within its rates" in err)
+    # vLLM 0.5 counts tokens twice: 53716 / 4 rounds emitted 34244 tokens, 32594 of 53716 accepted.
     old = "Speculative metrics: Draft acceptance rate: 0.607, System efficiency: 0.510, Number of speculative tokens: 4, Number of accepted tokens: 32594, " \
           "Number of draft tokens tokens: 53716, Number of emitted tokens tokens: 34244.\n"
     out = imported("", text=old)
@@ -459,7 +459,7 @@ def broken_lines():
 
 
 def forms():
-    """Other forms, each by hand from its own figures."""
+    """Other forms, each calculated by hand from its own values."""
     answer = {"mean_acceptance_length": 1.2325581395348837, "draft_acceptance_rate": 0.0775, "acceptance_histogram": [39, 1, 0, 3], "num_spec_steps": 43,
               "num_accepted_draft_tokens": 10, "num_draft_tokens": 129, "num_spec_tokens": 3}
     rates = "--position-rates 0.09302,0.06977,0.06977"  # 4, 3 and 3 of 43
@@ -484,12 +484,12 @@ def forms():
         says(f"SGLang's {name}", out, "30 rounds, draft length 4", "--position-rates 0.8667,0.8667,0.8,0.7333")
     info = {"speculative_num_steps": 3, "speculative_num_draft_tokens": 4, "internal_states": [{"avg_spec_accept_length": 2.71}]}
     says("server info", imported("", text=json.dumps(info)), "draft length 3", "--mean-acceptance-length 2.71 --at-draft-length 3")
-    says("server info of a tree", imported("", text=json.dumps({**info, "speculative_num_draft_tokens": 16}, indent=1)), "say it with --at-draft-length")
+    says("server info of a tree", imported("", text=json.dumps({**info, "speculative_num_draft_tokens": 16}, indent=1)), "set it with --at-draft-length")
     started = {**info, "internal_states": [{"avg_spec_accept_length": 0.0}]}
     for name, text in {"server info": json.dumps(started), "gauges": 'sglang:spec_accept_length{model_name="m"} 0.0\n'}.items():
         status, out, err = run("import", "-", input=text)
         expect(f"{name} before any request: {err}", status == 2 and "nothing was drafted yet" in err)
-    says("one field", imported("", text='   "avg_spec_accept_length": 2.71,\n'), "say it with --at-draft-length")
+    says("one field", imported("", text='   "avg_spec_accept_length": 2.71,\n'), "set it with --at-draft-length")
     out = imported("", text=(LOGS / "vllm_metrics.txt").read_text().replace("vllm:", "lmdeploy:"))
     says("LMDeploy", out, "LMDeploy's counters", "1000 rounds, draft length 3", "--position-rates 0.75,0.45,0.3")
     table = "┃ Metric ┃ avg ┃ min ┃\n│ Acceptance Length (ratio) │ 3.1 │ 1.0 │\n│ Token-Weighted Acceptance Length │ 3.20 │ N/A │\n│ Overall Draft Acceptance Rate (%) │ 44.00 │ N/A │\n" \
@@ -508,8 +508,8 @@ def forms():
     table = "| task | run | stage | tokens | stop | time(s) | tok/s | rounds | accepted | rate | a.len | pos accept |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n" \
             "| code | 1 | mtp | 759 | eog | 11.0 | 68.5 | 220 | 538/660 | 81.52% | 3.45 | 90.5% 80.5% 73.6% |\n| extract | 1 | mtp | 1024 | limit | 15 | 67 | 300 | 722/899 | 80.31% | 3.41 | 91.3% 80.0% 69.6% |\n"
     out = imported("", text=table)
-    # 199 + 274, 177 + 240 and 162 + 209 of 520; the last draft of an answer may be short: mutant, INCONSISTENT.
-    says("llama-spec-bench", out, "520 rounds, draft length 3", "--position-rates 0.9096,0.8019,0.7135", "but for the last ones of answers")
+    # 199 + 274, 177 + 240 and 162 + 209 of 520. The last draft of an answer may be short: mutant, INCONSISTENT.
+    says("llama-spec-bench", out, "520 rounds, draft length 3", "--position-rates 0.9096,0.8019,0.7135", "except for the last ones of answers")
     expect("llama-spec-bench: a contradiction", "INCONSISTENT" not in out)
     tabby = "Metrics (ID: a): 200 tokens generated in 3.2 seconds\n(Queue: 0.0 s, Generate: 62.5 T/s, Draft: 120 / 150 tokens accepted (80.00%))\n"
     usage = json.dumps({"usage": {"completion_tokens": 200, "completion_tokens_details": {"accepted_prediction_tokens": 120, "rejected_prediction_tokens": 30}}})
@@ -520,7 +520,7 @@ def forms():
     def series(name, values, one=False, **labels):
         points = [[1000 + 15 * i, str(v)] for i, v in enumerate(values)]
         return {"metric": {"__name__": name, "engine": "0", **labels}, **({"value": points[0]} if one else {"values": points})}
-    # A restart where accepted tokens do not fall: 1000 + 600 rounds, 700 + 1000 accepted. Mutant: one counter behind the other, 1300.
+    # A restart where accepted tokens do not fall: 1000 + 600 rounds, 700 + 1000 accepted. Mutant: the counters restart at different scrapes, 1300.
     query = {"data": {"result": [series("vllm:spec_decode_num_drafts_total", (1000, 600)), series("vllm:spec_decode_num_draft_tokens_total", (2000, 1200)),
                                  series("vllm:spec_decode_num_accepted_tokens_total", (700, 1000))]}}
     out = imported("", text=json.dumps(query))
@@ -536,10 +536,10 @@ def forms():
     bench = {"spec_decode_num_drafts": 1000, "spec_decode_draft_tokens": 2000, "spec_decode_accepted_tokens": 630, "spec_decode_acceptance_length": 1.63,
              "spec_decode_per_position_acceptance_rates": [0.43, 0.2]}
     says("vllm bench serve, indented", imported("", text=json.dumps(bench, indent=4)), "--position-rates 0.43,0.2")
-    # Nothing accepted is alpha 0. Mutant: what a bisection is left with, 4e-19.
+    # With nothing accepted, alpha is 0. Mutant: the rest of a bisection, 4e-19.
     none = "vllm:spec_decode_num_drafts_total 30\nvllm:spec_decode_num_draft_tokens_total 90\nvllm:spec_decode_num_accepted_tokens_total 0\n"
     says("nothing accepted", imported("", text=none), "--alpha 0 ")
-    # Lines that do not say how much was drafted leave it open for all.
+    # Lines without the number of drafted tokens leave it open for all.
     short = {"id": "b", "completion_tokens": 106, "spec_verify_ct": 43}
     out = imported("", text=json.dumps({"meta_info": meta}) + "\n" + json.dumps({"meta_info": short}))
     expect(f"unlike answers: {out}", figure(out, "accepted / drafted")[0] is None)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Collectors record what the program reads: vLLM's and transformers' by stand-ins for the interfaces that they use.
+"""The program reads the recorders' files: vLLM's and transformers', with stand-ins for the interfaces that they use.
 
     SPECSIM=build/specsim tests/logs/record_test.py        (at the root of the repository)
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 
 SPECSIM = os.environ.get("SPECSIM", "build/specsim")
 
-# As vLLM's engine has it: a step gives every running request the tokens it accepted and one more; the first one computes the prompt.
+# In vLLM's engine a step gives every running request its accepted tokens and one more; the first one computes the prompt.
 VLLM = '''
 import random
 class EngineArgs:
@@ -51,7 +51,7 @@ from . import sampling_params
 '''
 SAMPLING = "import enum\nclass RequestOutputKind(enum.Enum):\n    CUMULATIVE = 0\n    DELTA = 1\n    FINAL_ONLY = 2\n"
 
-# As transformers' assisted decoding has it: every round ends with update_candidate_strategy(input_ids, scores, num_matches).
+# In transformers' assisted decoding every round ends with update_candidate_strategy(input_ids, scores, num_matches).
 TRANSFORMERS = '''
 import random
 from .generation import candidate_generator
@@ -120,7 +120,7 @@ class Record(unittest.TestCase):
         return [json.loads(line) for line in (self.folder / "out.jsonl").read_text().splitlines()]
 
     def held(self, lines, draft_length):
-        """alpha is found again, by the records and by the program that reads them."""
+        """The records, and the program that reads them, recover alpha."""
         judged = accepted = 0
         for line in lines:
             self.assertEqual(line["draft_length"], draft_length)
@@ -129,7 +129,7 @@ class Record(unittest.TestCase):
                 accepted += got
                 judged += min(got + 1, drafted)
         self.assertGreater(judged, 5000)
-        # 5 standard errors of the share; a collector that takes the prompt's step or cut rounds for rounds is off by ten of them.
+        # 5 standard errors of the share; a recorder that counts the prompt's step or cut rounds as rounds is off by ten of them.
         self.assertLess(abs(accepted / judged - 0.7), 5 * (0.21 / judged) ** 0.5)
         few = self.folder / "few.jsonl"
         few.write_text("".join(json.dumps(line) + "\n" for line in lines[:12]))
@@ -138,7 +138,7 @@ class Record(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_answer_files(self):
-        """Answer files of Spec-Bench and of vLLM's requests are records: their rounds are fitted, and planned with."""
+        """Answer files of Spec-Bench and of vLLM's requests are records: their rounds can be fitted and used for a plan."""
         self.folder.mkdir(exist_ok=True)
         lengths = [[4, 1, 4, 2, 3, 1], [2, 3, 4], [1, 1, 2, 4]]
         forms = {"Spec-Bench": [{"question_id": i, "choices": [{"index": 0, "turns": ["a"], "new_tokens": [sum(row)], "accept_lengths": row}]}
@@ -195,7 +195,7 @@ class Record(unittest.TestCase):
                 ("record_vllm.py", ["--model", "m", "--speculative", '{"num_speculative_tokens": 2}'], "vLLM is not installed", 77),
                 ("record_transformers.py", ["--model", "m", "--assistant", "d"], "transformers is not installed", 77),
                 ("record_transformers.py", ["--model", "m", "--assistant", "d", "--draft-length", "0"], "allowed: at least 1", 2)]:
-            if status == 77:  # whatever this machine has: here it cannot be imported
+            if status == 77:  # hidden from the import, whatever is installed on this machine
                 self.stand_in("vllm", {"__init__.py": "raise ImportError('no vllm')"})
                 self.stand_in("transformers", {"__init__.py": "raise ImportError('no transformers')"})
             done = self.record(script, *options)

@@ -1,4 +1,4 @@
-// Verdicts from counts and distributions that are given by hand.
+// Verdicts for counts and distributions given by hand.
 #include "sim/experiments/judge/agreement.h"
 #include "sim/experiments/judge/rows.h"
 #include "sim/rounds/theory/round_distribution.h"
@@ -66,7 +66,9 @@ constexpr const char* kNear = "{from: target, transform: temperature, value: 0.9
 
 }  // namespace
 
-TEST_CASE("a few rounds of a lossy verifier or of a nearly equal pair could not have failed, and as many as are asked for can") {
+TEST_CASE(
+    "a few rounds of a lossy verifier or of a nearly equal pair are too few to detect a fault, and the requested number is "
+    "enough") {
   for (const auto& [verifier, draft] : {std::pair{"lenience", kFar},
                                         {"judge_decoding", kFar},
                                         {"typical", kFar},
@@ -84,14 +86,16 @@ TEST_CASE("a few rounds of a lossy verifier or of a nearly equal pair could not 
       const Judged enough = judged(verifier, draft, static_cast<std::uint64_t>(few.blindness->rounds));
       CHECK_FALSE(enough.blindness.has_value());
       CHECK(enough.agreement.smallest_error <= judge::kPowerError);
-      // The number is not far above what it takes.
+      // The stated number of rounds is not far above the necessary one.
       CHECK(judged(verifier, draft, static_cast<std::uint64_t>(0.8 * few.blindness->rounds)).blindness.has_value());
     }
   }
 }
 
-TEST_CASE("few rounds of a lossless verifier are said to see no leak of one in a hundred, and how many would") {
-  // Leaks are seen with the root of the rounds: 64 rounds see none below a tenth. Mutant: the two figures change places.
+TEST_CASE(
+    "few rounds of a lossless verifier are reported as too few to detect a leak of one in a hundred, with the number needed") {
+  // The detectable leak falls with the root of the rounds: 64 rounds detect none below a tenth. Mutant: the two values are
+  // exchanged.
   const Judged few = judged("token", kFar, 64);
   REQUIRE(few.blindness.has_value());
   CHECK(few.blindness->allowed == 0.01);
@@ -100,17 +104,17 @@ TEST_CASE("few rounds of a lossless verifier are said to see no leak of one in a
   CHECK_FALSE(judged("token", kFar, static_cast<std::uint64_t>(few.blindness->rounds)).blindness.has_value());
 }
 
-TEST_CASE("where every count was pooled into one, the distribution of accepted was not tested") {
+TEST_CASE("if every count was pooled into one, the distribution of accepted was not tested") {
   CHECK(std::isnan(judged("token", kFar, 50).agreement.p_accepted_distribution));
   CHECK_FALSE(std::isnan(judged("token", kFar, 5000).agreement.p_accepted_distribution));
-  CHECK(judged("hsd", kFar, 50).agreement.p_output_distribution == 1.0);  // nothing but tokens that it never emits was looked for
+  CHECK(judged("hsd", kFar, 50).agreement.p_output_distribution == 1.0);  // only tokens that it never emits were tested
   CHECK(judged("hsd", kFar, 5000).agreement.p_output_distribution > 1e-6);
   CHECK(std::isnan(judged("lenience", kFar, 5000).agreement.smallest_leak));
 }
 
-TEST_CASE("the tokens of a lossy verifier whose blocks a policy ends early are those that theory says") {
-  // A block that ends early and stays whole has a bonus token behind it too: counted behind the longest blocks alone, every cell
-  // was refuted.
+TEST_CASE("the tokens of a lossy verifier whose blocks a policy ends early are those that theory predicts") {
+  // A block that ends early and is fully accepted has a bonus token after it too: when only the longest blocks counted, every
+  // cell was refuted.
   for (const char* const verifier : {"lenience", "judge_decoding", "typical", "speculative_cascade", "top_k_match"}) {
     for (const char* const policy : {"additive", "{kind: confidence, least: 0.3}", "{kind: entropy, most: 1.3}", "oracle"}) {
       INFO(verifier << ", policy " << policy);
@@ -119,11 +123,11 @@ TEST_CASE("the tokens of a lossy verifier whose blocks a policy ends early are t
   }
 }
 
-TEST_CASE("an error of the size that a test says it sees is rejected with power .99") {
-  // Counts of one draft against the prediction of a mistaken program, whose acceptance is lower or higher at every position alike
-  // by what makes just that error. Of 400 seeds 396 are rejected, with a standard deviation of 2; the bound is five of them.
-  // About a third of that error is rejected by fewer than half. 3,000 rounds have rare rejections, which are counted; 10,000
-  // rounds of the other draft have a normal mean.
+TEST_CASE("an error of the size that a test claims to detect is rejected with power .99") {
+  // Counts of one draft, compared with the prediction of a wrong program whose acceptance differs at every position by the amount
+  // of the stated error. Of 400 seeds 396 are rejected, with a standard deviation of 2; the bound is five of them. About a third
+  // of that error is rejected by fewer than half. 3,000 rounds have rare rejections, which are counted; 10,000 rounds of the
+  // other draft have a normal mean.
   constexpr int kSeeds = 400;
   const double level = judge::check_level(judge::kChecksPerCell);
   for (const auto& [draft, rounds] : {std::pair{kNear, std::uint64_t{3000}}, {kFar, std::uint64_t{10000}}}) {
@@ -139,7 +143,7 @@ TEST_CASE("an error of the size that a test says it sees is rejected with power 
       for (std::uint64_t i = 0; i * simulator.chunk_size() < rounds; ++i) simulator.run(i, rounds, counts);
       const judge::Prediction right = judge::predict_exact(ready.cell(), ready.facts(), rounds);
       for (const bool part : {false, true}) {
-        // The alpha at which the test of that theory sees an error as large as the program's.
+        // The alpha at which the theory's test detects an error as large as the program's.
         double low = right.alpha;
         double high = 1.0;
         judge::Prediction wrong = right;
@@ -162,8 +166,8 @@ TEST_CASE("an error of the size that a test says it sees is rejected with power 
 }
 
 TEST_CASE("classes of few expected tokens join the smallest of the others") {
-  // 50 expected tokens are too few for a class. They join the 450: 520 tokens for 500, beside 480 for 500, and
-  // 2 (520 ln 1.04 + 480 ln .96) = 1.600427. Mutants: they are left out; they make a class of their own.
+  // 50 expected tokens are too few for a class. They join the 450: 520 tokens for 500, and 480 for 500, and 2 (520 ln 1.04 + 480
+  // ln .96) = 1.600427. Mutants: they are left out; they make a class of their own.
   judge::GTest test;
   test.add({480, 470, 50}, {500, 450, 50});
   CHECK(test.degrees == 1);
@@ -178,7 +182,7 @@ const char* const kPlainCell =
     "fixed, sequence_rounds: 10}, decode: {drafter: {kind: chain, draft_length: 3}, verifier: token}, cost: {model: ratio, "
     "cost_ratio: 0.1}}";
 
-// Classes with these shares in these ratio bins, and so many tokens of each.
+// Classes with these shares, in these ratio bins, and the given number of tokens.
 judge::Agreement output_judged(const std::vector<double>& target, const std::vector<double>& draft,
                                const std::vector<std::uint8_t>& bins, const std::vector<std::uint64_t>& output) {
   const tests::ReadyCell ready(kPlainCell);
@@ -203,8 +207,8 @@ TEST_CASE("the output's p-value is that of the smallest of the tests that could 
   // bin, count as a third.
   CHECK(output_judged({0.6, 0.4}, {0.5, 0.5}, {0, 0}, {12100, 7900}).p_output_distribution ==
         Approx(0.27516681198124).epsilon(1e-9));
-  // More classes than bins, of which one class is alone in its bin: the bins are a second test, with one degree of freedom.
-  // Mutant: they need two.
+  // More classes than bins, with one class alone in its bin: the bins are a second test, with one degree of freedom. Mutant: they
+  // need two.
   constexpr std::size_t kClasses = decode::kPairBins + 1;
   const std::vector<double> even(kClasses, 1.0 / static_cast<double>(kClasses));
   std::vector<std::uint8_t> bins(kClasses, 0);
@@ -219,15 +223,15 @@ TEST_CASE("the output's p-value is that of the smallest of the tests that could 
 }
 
 TEST_CASE("a token that the target never emits shows a leak of few tokens") {
-  // A quarter of the draft lies where the target has nothing. None of 20,000 tokens is there: with probability .99 one of a leak
-  // of ln(100) / 5,000 would be. Mutant: a leak below zero.
+  // A quarter of the draft lies where the target has probability zero. None of 20,000 tokens is there; with probability .99 one
+  // of a leak of ln(100) 5,000 would be. Mutant: a leak below zero.
   CHECK(output_judged({0.6, 0.4, 0.0}, {0.5, 0.25, 0.25}, {0, 0, 1}, {12000, 8000, 0}).smallest_leak ==
         Approx(std::log(100.0) / 5000.0).epsilon(1e-12));
 }
 
 TEST_CASE("a mean of rare rejections is judged by bounds that hold for any distribution") {
-  // 1,200 tokens of 1,000 rounds, for 1,020 +- 60: three standard deviations. Chebyshev: 1 / 9. Bernstein, where sequences of 10
-  // rounds with 3 drafts are off by 30 at most: 2 exp(-4.5 / (1 + 30 3 / (3 60))) = 2 exp(-3). Mutant: no limit to a sequence.
+  // 1,200 tokens of 1,000 rounds, for 1,020 +- 60: three standard deviations. Chebyshev: 1 / 9. Bernstein, if sequences of 10
+  // rounds with 3 drafts are off by 30 at most: 2 exp(-4.5 / (1 + 30 3 / (3 60))) = 2 exp(-3). Mutant: no limit for a sequence.
   const tests::ReadyCell ready(kPlainCell);
   decode::Counts counts = ready.simulator().empty_counts();
   counts.rounds = 1000;
@@ -244,8 +248,9 @@ TEST_CASE("a mean of rare rejections is judged by bounds that hold for any distr
 
 TEST_CASE("errors of a row are those of its groups") {
   // Groups of 10, 10 and 20 rounds with 20, 30 and 40 tokens: 2.25 tokens per round. They are off by -2.5, 7.5 and -5 tokens,
-  // whose squares add up to 87.5: sqrt(87.5 3 / 2) / 40 = .286411, with two degrees of freedom. Where rounds take one time, the
-  // speedup has the same relative error. Mutants: the groups are not weighted by their rounds; error and freedom change places.
+  // whose squares add up to 87.5: sqrt(87.5 3 / 2) / 40 = .286411, with two degrees of freedom. If all rounds take the same time,
+  // the speedup has the same relative error. Mutants: the groups are not weighted by their rounds; error and freedom change
+  // places.
   const tests::ReadyCell ready(kPlainCell);
   judge::Row row;
   row.cell = &ready.cell();
@@ -288,10 +293,10 @@ TEST_CASE("a table names an axis by as many words as tell it from the others, an
   CHECK(holds(" value "));
   CHECK(holds(" draft_length "));
   CHECK_FALSE(holds("draft.value"));  // mutant: whole paths
-  CHECK(holds("+1.25"));              // mutant: z left out, and what comes after it under its head
+  CHECK(holds("+1.25"));              // mutant: z is left out, and the next value appears in its column
 }
 
-TEST_CASE("theory steps down to a shorter tier where the policy does when nothing is said of it") {
+TEST_CASE("theory steps down to a shorter tier where the policy does by default") {
   // SGLang's adaptive_spec_params.py: a quarter of a token below the tier. Mutant: a quarter above.
   const auto tokens = [](const std::string& more) {
     const tests::ReadyCell ready(fmt::format(
@@ -310,7 +315,7 @@ TEST_CASE("theory steps down to a shorter tier where the policy does when nothin
   CHECK(std::abs(tokens("") / tokens(", down: 0.25") - 1.0) > 1e-4);
 }
 
-TEST_CASE("what is too much to work out is said with its size") {
+TEST_CASE("a calculation that is too large is reported with its size") {
   const auto missing = [](int vocab, const std::string& decode) {
     const tests::ReadyCell ready(
         fmt::format("{{experiment: many, rounds: 64, pair: {{vocab: {}, target: {{family: dirichlet, concentration: 1}}, draft: "
@@ -319,16 +324,15 @@ TEST_CASE("what is too much to work out is said with its size") {
                     vocab, decode));
     return judge::predict_exact(ready.cell(), ready.facts(), 64).missing;
   };
-  // 300 x 300 x 299 x 298 tokens are looked at to draw three siblings in one of three contexts: 2.4e10, of which 2^24 are
-  // allowed.
+  // Drawing three siblings in one of three contexts takes 300 x 300 x 299 x 298 tokens: 2.4e10, of which 2^24 are allowed.
   CHECK(missing(300,
                 "{drafter: {kind: tree_static, branching: [3, 1], siblings: without_replacement}, verifier: "
                 "without_replacement}") == "vocabulary 300, 3 siblings without replacement: too many draws");
-  // 20^5 ends of a path, for each of three: 9.6 million, of which 2^22 are allowed.
+  // 20^5 ends of a path, for each of three contexts: 9.6 million, of which 2^22 are allowed.
   CHECK(missing(20, "{drafter: {kind: tree_static, branching: [3, 1, 1, 1, 1]}, verifier: greedy_multi_path}") ==
         "vocabulary 20, paths of 5: too many paths");
   CHECK(missing(9, "{drafter: {kind: dspark, block_size: 16}, verifier: block}") ==
-        "vocabulary 9, draft_length 16, 3 contexts, each two of which are joined: too many");
+        "vocabulary 9, draft_length 16, 3 contexts in all pairs: too many");
 }
 
 }  // namespace specsim::agreement_test

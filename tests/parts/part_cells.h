@@ -1,4 +1,4 @@
-// Cells around parts that a test knows by their entries alone.
+// Cells for parts that a test knows only by their registry entries.
 #pragma once
 
 #include "sim/rounds/verify/verifier.h"
@@ -13,8 +13,8 @@ namespace specsim::tests {
 
 constexpr const char* kPartsChain = "{kind: chain, draft_length: 3}";
 
-// Over a vocabulary of 3 tokens; the parts as a config writes them, `policy` may be empty. `verifier`: the entry of what
-// `verifier_text` names. nullopt where the parts do not go together.
+// A cell over a vocabulary of 3 tokens; the parts as in a config, `policy` may be empty. `verifier`: the entry that
+// `verifier_text` names. nullopt if the parts are not compatible.
 inline std::optional<spec::Cell> cell_with(const std::string& drafter, const verify::VerifierEntry& verifier,
                                            const std::string& verifier_text, const std::string& policy,
                                            const std::string& process) {

@@ -1,4 +1,4 @@
-// A part of each kind, registered from this program alone, taken through run, check, audit, compare and describe.
+// A part of each kind, registered by this program only, taken through run, check, audit, compare and describe.
 #include "sim/experiments/judge/cell_theory.h"
 #include "sim/experiments/judge/position_rounds.h"
 #include "tests/parts/program.h"
@@ -84,7 +84,7 @@ void take_through_commands(const Config& config, const std::string& part, const 
   } else {
     CHECK(compare.status == kRefused);
     CHECK(
-        compare.says("toy has a placement, allowed: none, since rounds are priced one after the other; specsim run times "
+        compare.says("toy has a placement, allowed: none, since rounds are timed one after the other; specsim run times "
                      "placements"));
   }
 
@@ -92,21 +92,21 @@ void take_through_commands(const Config& config, const std::string& part, const 
   INFO("describe: " << described.output);
   CHECK(described.status == 0);
   CHECK(described.says(part + ": a toy"));
-  // What is said of contexts hangs on a process's parameters.
+  // The notes about contexts depend on a process's parameters.
   CHECK((expected.no_theory.empty() || part.starts_with("context/") || described.says("no theory: ")));
 }
 
 }  // namespace
 
-TEST_CASE("a position verifier of one's own runs, is audited, and has no theory") {
+TEST_CASE("a custom position verifier runs, is audited, and has no theory") {
   const Registered<verify::VerifierEntry> part(verify::verifiers(), position_verifier<HalfRule>("toy_half", true));
   take_through_commands({.verifier = "toy_half"}, "verifier/toy_half",
-                        {.no_theory = "none knows verifier toy_half", .check = kUntested});
+                        {.no_theory = "none covers verifier toy_half", .check = kUntested});
   take_through_commands({.verifier = "toy_half", .context = "{process: markov}"}, "verifier/toy_half",
-                        {.no_theory = "none knows verifier toy_half", .check = kUntested});
+                        {.no_theory = "none covers verifier toy_half", .check = kUntested});
 }
 
-TEST_CASE("a verifier of one's own with a theory of one's own is judged by it, and a wrong theory is refuted") {
+TEST_CASE("a custom verifier with its own theory is judged by it, and a wrong theory is refuted") {
   const Registered<verify::VerifierEntry> part(verify::verifiers(), position_verifier<HalfRule>("toy_half", true));
   const auto theory = [](double share) -> judge::TheoryEntry {
     return {{"toy_theory", "a toy", "", {}, ""}, {"toy_half"}, {}, [share](const spec::Cell& cell) {
@@ -129,33 +129,33 @@ TEST_CASE("a verifier of one's own with a theory of one's own is judged by it, a
   take_through_commands({.verifier = "toy_half"}, "theory/toy_theory", {.check = kDisagrees, .audit = kDisagrees});
 }
 
-TEST_CASE("a lossy verifier that claims to be lossless is caught by check and audit, one that says it is lossy is not") {
+TEST_CASE("check and audit detect a lossy verifier that claims to be lossless, and accept one that is declared lossy") {
   {
     const Registered<verify::VerifierEntry> liar(verify::verifiers(), position_verifier<CredulousRule>("toy_liar", true));
     take_through_commands(
         {.verifier = "toy_liar"}, "verifier/toy_liar",
-        {.no_theory = "none knows verifier toy_liar", .audited_lossless = false, .check = kDisagrees, .audit = kDisagrees});
+        {.no_theory = "none covers verifier toy_liar", .audited_lossless = false, .check = kDisagrees, .audit = kDisagrees});
   }
   {
     const Registered<verify::VerifierEntry> liar(verify::verifiers(), block_verifier<FirstChildRule>("toy_liar", true));
     take_through_commands(
         {.drafter = "{kind: tree_static, branching: [2, 1]}", .verifier = "toy_liar"}, "verifier/toy_liar",
-        {.no_theory = "none knows verifier toy_liar", .audited_lossless = false, .check = kDisagrees, .audit = kDisagrees});
+        {.no_theory = "none covers verifier toy_liar", .audited_lossless = false, .check = kDisagrees, .audit = kDisagrees});
   }
   const Registered<verify::VerifierEntry> honest(verify::verifiers(), position_verifier<CredulousRule>("toy_honest", false));
   take_through_commands({.verifier = "toy_honest"}, "verifier/toy_honest",
-                        {.no_theory = "none knows verifier toy_honest", .audited_lossless = false, .check = kUntested});
+                        {.no_theory = "none covers verifier toy_honest", .audited_lossless = false, .check = kUntested});
 }
 
-TEST_CASE("a verifier of blocks of one's own, on chains, trees and chosen blocks", "[stat]") {
+TEST_CASE("a custom verifier of blocks, on chains, trees and chosen blocks", "[stat]") {
   const Registered<verify::VerifierEntry> part(verify::verifiers(), block_verifier<FollowRule>("toy_follow", true));
   for (const char* drafter : {kChain, "{kind: tree_static, branching: [2, 1]}",
                               "{kind: tree_dynamic, depth: 2, width: 2, nodes: 3}", "{kind: prompt_lookup, draft_length: 2}"})
     take_through_commands({.drafter = drafter, .verifier = "toy_follow"}, "verifier/toy_follow",
-                          {.no_theory = "none knows verifier toy_follow", .check = kUntested});
+                          {.no_theory = "none covers verifier toy_follow", .check = kUntested});
 }
 
-TEST_CASE("drafters of one's own that choose their blocks are not judged by another drafter's theory", "[stat]") {
+TEST_CASE("custom drafters that choose their blocks are not judged by another drafter's theory", "[stat]") {
   const Registered<draft::DrafterEntry> text(draft::drafters(), echo_drafter());
   const Registered<draft::DrafterEntry> tree(draft::drafters(), block_drafter<BushDrafter>("toy_bush"));
   take_through_commands(
@@ -163,23 +163,23 @@ TEST_CASE("drafters of one's own that choose their blocks are not judged by anot
        .verifier = "tree_point_mass",
        .context = "{process: copy, prompt_tokens: 4, fidelity: 0.7}"},
       "drafter/toy_echo",
-      {.no_theory = "none knows what drafter toy_echo chooses under verifier tree_point_mass", .check = kUntested});
+      {.no_theory = "none covers the choices of drafter toy_echo under verifier tree_point_mass", .check = kUntested});
   for (const char* context : {"{process: fixed}", "{process: markov}"})
     take_through_commands(
         {.drafter = "{kind: toy_bush}", .verifier = "tree_point_mass", .context = context}, "drafter/toy_bush",
-        {.no_theory = "none knows what drafter toy_bush chooses under verifier tree_point_mass", .check = kUntested});
+        {.no_theory = "none covers the choices of drafter toy_bush under verifier tree_point_mass", .check = kUntested});
 }
 
-TEST_CASE("policies of one's own, one that observes and one that looks at the draft, are not judged by another's theory") {
+TEST_CASE("custom policies, one that observes and one that looks at the draft, are not judged by another's theory") {
   const Registered<draft::PolicyEntry> observes(draft::policies(), length_policy<OneMorePolicy>("toy_one_more"));
   const Registered<draft::PolicyEntry> looks(draft::policies(), length_policy<ShyPolicy>("toy_shy"));
   for (const std::string name : {"toy_one_more", "toy_shy"})
     for (const char* verifier : {"token", "sample_match"})
       take_through_commands({.drafter = "{kind: chain, draft_length: 3}", .verifier = verifier, .policy = "{kind: " + name + "}"},
-                            "policy/" + name, {.no_theory = "none knows policy " + name, .check = kUntested});
+                            "policy/" + name, {.no_theory = "none covers policy " + name, .check = kUntested});
 }
 
-TEST_CASE("context processes of one's own: one that tokens move has theory, one of which nothing is known runs without") {
+TEST_CASE("custom context processes: one that tokens move has theory, an unknown one runs without") {
   const Registered<families::ContextEntry> parity(families::context_processes(), context_process<ParityProcess>("toy_parity"));
   const Registered<families::ContextEntry> drift(families::context_processes(), context_process<DriftProcess>("toy_drift"));
   take_through_commands({.context = "{process: toy_parity}"}, "context/toy_parity", {});
@@ -187,20 +187,20 @@ TEST_CASE("context processes of one's own: one that tokens move has theory, one 
                          .verifier = "multi_draft_recursive",
                          .context = "{process: toy_parity}"},
                         "context/toy_parity", {});
-  const std::string why = "none knows how contexts follow one another in process toy_drift";
+  const std::string why = "none covers the transitions between contexts in process toy_drift";
   take_through_commands({.context = "{process: toy_drift}"}, "context/toy_drift",
                         {.no_theory = why, .audited = false, .check = kUntested});
   take_through_commands({.drafter = "{kind: tree_static, branching: [2, 1]}",
                          .verifier = "multi_draft_recursive",
                          .context = "{process: toy_drift}"},
                         "context/toy_drift", {.no_theory = why, .audited = false, .check = kUntested});
-  // The tokens of each context are held to its target all the same.
+  // The tokens of each context are compared with its target nevertheless.
   const Registered<verify::VerifierEntry> liar(verify::verifiers(), position_verifier<CredulousRule>("toy_liar", true));
   take_through_commands({.verifier = "toy_liar", .context = "{process: toy_drift}"}, "context/toy_drift",
-                        {.no_theory = "none knows verifier toy_liar", .audited = false, .check = kDisagrees});
+                        {.no_theory = "none covers verifier toy_liar", .audited = false, .check = kDisagrees});
 }
 
-TEST_CASE("theory reads the distributions of a family of one's own, and prices are no part of it") {
+TEST_CASE("theory reads the distributions of a custom family, without any cost model") {
   const Registered<families::FamilyEntry> family(families::families(), stairs_family());
   const Registered<cost::CostEntry> cost(cost::cost_models(), flat_cost());
   const Registered<placement::PlacementEntry> placement(placement::placements(), borrowed_placement());
@@ -209,7 +209,7 @@ TEST_CASE("theory reads the distributions of a family of one's own, and prices a
   const Config placed = {.cost = "{model: toy_flat}",
                          .more = "workload: {batch: 4, context_length: 64, output_tokens: 32}\nplacement: {kind: toy_borrowed}"};
   take_through_commands(placed, "placement/toy_borrowed", {});
-  // The toy's times are those of the placement that it borrows.
+  // The toy's times are those of the placement that it calls.
   Config serial = placed;
   serial.more.replace(serial.more.find("toy_borrowed"), std::string("toy_borrowed").size(), "serial");
   const auto run = [](const Config& config) {
@@ -219,18 +219,19 @@ TEST_CASE("theory reads the distributions of a family of one's own, and prices a
   CHECK(run(placed) == run(serial));
 }
 
-TEST_CASE("theory reads the distributions of a transform of one's own") {
+TEST_CASE("theory reads the distributions of a custom transform") {
   const Registered<families::TransformEntry> part(families::transforms(), mirror_transform());
   const Config mirrored = {.draft = "{from: target, transform: toy_mirror}"};
   take_through_commands(mirrored, "transform/toy_mirror", {});
   take_through_commands({.target = "{from: {family: zipf, exponent: 1}, transform: toy_mirror}"}, "transform/toy_mirror", {});
-  // Of [.5, .25, .15, .1] and the same backwards, the lesser ones sum to .5.
+  // The smaller values of [.5, .25, .15, .1] and of the same backwards sum to .5.
   const TemporaryFile file(mirrored.text());
   CHECK(run_program({"audit", file.path()}).says("alpha:                                0.500000000000\n"));
 }
 
 TEST_CASE("theories known to be of one verifier are not those of its neighbours", "[stat]") {
-  // Trees drawn without replacement, on a chain that draws with it; rules that read chosen blocks by a bar of their own.
+  // Trees drawn without replacement, judged by a chain rule that draws with it; rules that judge chosen blocks by their own
+  // threshold.
   const auto check = [](const Config& config) {
     const TemporaryFile file(config.text());
     return run_program({"check", file.path(), "--threads", "1"});
@@ -242,7 +243,7 @@ TEST_CASE("theories known to be of one verifier are not those of its neighbours"
     const Ended chosen = check({.drafter = "{kind: tree_dynamic, depth: 2, width: 2, nodes: 3}", .verifier = verifier});
     INFO(chosen.output);
     CHECK(chosen.status == kUntested);
-    CHECK(chosen.says("no theory: none knows what drafter tree_dynamic chooses under verifier "));
+    CHECK(chosen.says("no theory: none covers the choices of drafter tree_dynamic under verifier "));
   }
 }
 

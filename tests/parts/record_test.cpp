@@ -1,4 +1,4 @@
-// A trace replayed: tokens per round are those of the record itself, whatever the draft length and whatever else is set.
+// A replayed trace: tokens per round are those of the record itself, whatever the draft length and the other settings.
 #include "sim/answers/plan/acceptance_curve.h"
 #include "tests/support/cells.h"
 #include "tests/support/temporary_file.h"
@@ -25,7 +25,7 @@ std::string replay_of(const std::string& file, int draft_length, const std::stri
       file, more, draft_length);
 }
 
-// The overlaps of each request, read by nothing of the program's.
+// The overlaps of each request, read without the program's code.
 std::vector<std::vector<double>> overlaps_of(const std::string& file) {
   std::vector<std::vector<double>> requests;
   const std::string text = read_whole_file(file);
@@ -49,8 +49,8 @@ struct Replay {
 
 // Which rounds of a request count.
 enum class Ends {
-  before_a_cut,  // those that begin where no outcome would pass the end
-  uncut,         // those that do not pass the end: the long ones there are left out
+  before_a_cut,  // rounds that begin where no outcome would pass the end
+  uncut,         // rounds that do not pass the end: long ones there are left out
 };
 
 // Forwards over each request: the probability that a round begins at each position.
@@ -75,7 +75,7 @@ Replay replay(const std::vector<std::vector<double>>& requests, std::size_t draf
   return all;
 }
 
-// The mutant: so many rounds from the start of a request, on into the one behind it; each start as likely.
+// The mutant: rounds from the start of a request that run on into the next one; each start is equally likely.
 double fixed_rounds(const std::vector<std::vector<double>>& requests, std::size_t draft_length, int rounds) {
   std::vector<double> text;
   std::vector<std::size_t> starts;
@@ -139,7 +139,7 @@ TEST_CASE("a replayed trace has the record's own tokens per round") {
       return std::abs(tokens_per_round - expected) > 5.0 * own.standard_error;
     };
     CHECK_FALSE(rejected(own.tokens_per_round));
-    // Mutants that the same check must reject: starts of requests that weigh too much, and long rounds left out at the ends.
+    // Mutants that the same check must reject: starts of requests with too much weight, and long rounds left out at the ends.
     CHECK(rejected(fixed_rounds(record, draft_length, 2)));
     CHECK(rejected(replay(record, draft_length, Ends::uncut).tokens_per_round()));
   }
@@ -156,15 +156,15 @@ TEST_CASE("the number of rounds that is asked for does not move a replayed trace
   }
 }
 
-TEST_CASE("requests that are shorter than a round give none, and the user is told") {
+TEST_CASE("requests that are shorter than a round give none, and the user is warned") {
   const TemporaryFile file(
       "{\"overlap\": [0.5, 0.25]}\n{\"overlap\": [1, 1, 1]}\n{\"overlap\": [0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5]}\n");
   const spec::Experiment short_ones = tests::experiment_of(replay_of(file.path(), 3, ""));
   REQUIRE(short_ones.cells[0].notes.size() == 1);
   CHECK(
       short_ones.cells[0].notes[0] ==
-      "2 of the record's 3 requests have fewer than the 4 tokens that a round may emit, and give no round: tokens per round are "
-      "those of the longer ones");
+      "2 of the record's 3 requests have fewer than the 4 tokens that a round may emit, and yield no round: tokens per round are "
+      "those of the longer requests");
   const Simulated own = simulate(replay_of(file.path(), 3, ""));
   const double expected = 1.0 + 0.5 + 0.25 + 0.125;  // the third request alone
   CHECK(own.predicted == Approx(expected).epsilon(1e-12));
@@ -176,7 +176,7 @@ TEST_CASE("requests that are shorter than a round give none, and the user is tol
       Catch::Contains("draft_length is 8 with a record whose longest request has 8 tokens, allowed: less than that"));
 }
 
-TEST_CASE("a request's end alone ends its sequence") {
+TEST_CASE("only a request's end ends its sequence") {
   CHECK_THROWS_WITH(tests::experiment_of(replay_of(kRecord, 4, ", sequence_rounds: 16")),
                     Catch::Contains("sequence_rounds is given with context process trace, allowed: the end of each request"));
 }

@@ -1,4 +1,4 @@
-// Every part of the registries, by its entry alone: a new one is tested without an edit here.
+// Every part of the registries, by its entry alone, so that new parts are tested without changes here.
 #include "sim/experiments/audit/audit.h"
 #include "sim/rounds/families/context.h"
 #include "tests/parts/part_cells.h"
@@ -20,12 +20,12 @@ namespace {
 
 struct Audited {
   int read = 0;                // cells that make sense
-  int audited = 0;             // those that can be enumerated
-  double most_accepted = 0.0;  // expected, of all first rounds and those that follow them
+  int audited = 0;             // parts that can be enumerated
+  double most_accepted = 0.0;  // expected values of all first rounds and the following ones
   double least_accepted = 1e9;
 };
 
-// Every lossless verifier that takes the drafter and the policy, over the process.
+// Every lossless verifier that accepts the drafter and the policy, over the process.
 void audit_with(const std::string& drafter, const std::string& policy, const std::string& process, Audited& all) {
   for (const verify::VerifierEntry& verifier : verify::verifiers().entries()) {
     if (!verifier.lossless) continue;
@@ -52,14 +52,14 @@ std::vector<std::string> processes() {
   return all;
 }
 
-// Sums to 1, nothing negative.
+// Probabilities sum to 1, and none is negative.
 bool is_distribution(const std::vector<double>& p) {
   return std::all_of(p.begin(), p.end(), [](double mass) { return mass >= 0.0; }) &&
          std::abs(std::accumulate(p.begin(), p.end(), 0.0) - 1.0) < 1e-12;
 }
 
-// A distribution of the draft by its YAML: a distribution in every context, the same from any thread and in any order, and
-// another in another context exactly where it says that it is random.
+// A distribution of the draft given in YAML: a distribution in every context, the same from any thread and in any order, and
+// different in another context exactly if it claims to be random.
 void check_distribution(const std::string& yaml) {
   INFO(yaml);
   Diagnostics diagnostics;
@@ -92,7 +92,7 @@ void check_distribution(const std::string& yaml) {
 
 }  // namespace
 
-TEST_CASE("chains, and trees of each kind of siblings, have one verifier that judges them where none is named") {
+TEST_CASE("chains, and trees of each kind of siblings, have one default verifier") {
   using tokens::Siblings;
   CHECK(verify::usual_verifier().make);
   for (const Siblings siblings : {Siblings::independent, Siblings::without_replacement, Siblings::hub, Siblings::point_mass}) {
@@ -108,22 +108,22 @@ TEST_CASE("chains, and trees of each kind of siblings, have one verifier that ju
   }
 }
 
-TEST_CASE("every drafter leaves the target's distribution alone, under every lossless verifier that takes it") {
+TEST_CASE("every drafter preserves the target's distribution, under every lossless verifier that accepts it") {
   for (const draft::DrafterEntry& entry : draft::drafters().entries()) {
     Audited all;
     for (const std::string& sample : tests::samples_of(entry.info))
       for (const std::string& process : processes()) audit_with(sample, "", process, all);
-    // Some find nothing in a prompt as short as the processes' own.
+    // Some drafters find no match in prompts as short as the processes' own.
     if (!(all.most_accepted > 0.0))
       for (const std::string& sample : tests::samples_of(entry.info))
         audit_with(sample, "", "{process: copy, prompt_tokens: 12, fidelity: 0.7}", all);
     INFO(entry.info.name);
     CHECK(all.audited > 0);
-    CHECK(all.most_accepted > 0.0);  // the distribution is not kept by leaving everything to the target
+    CHECK(all.most_accepted > 0.0);  // the test does not pass just because all tokens come from the target
   }
 }
 
-TEST_CASE("every policy leaves the target's distribution alone, under every lossless verifier that takes it") {
+TEST_CASE("every policy preserves the target's distribution, under every lossless verifier that accepts it") {
   for (const draft::PolicyEntry& entry : draft::policies().entries()) {
     Audited all;
     for (const std::string& sample : tests::samples_of(entry.info))
@@ -135,7 +135,7 @@ TEST_CASE("every policy leaves the target's distribution alone, under every loss
   }
 }
 
-TEST_CASE("every context process leaves the target's distribution alone, where its contexts can be enumerated") {
+TEST_CASE("every context process preserves the target's distribution, if its contexts can be enumerated") {
   int audited = 0;
   for (const families::ContextEntry& entry : families::context_processes().entries()) {
     Audited all;

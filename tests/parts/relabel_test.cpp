@@ -1,4 +1,4 @@
-// What a token is called decides nothing: every drafter, by its entry alone, with the labels in reverse order.
+// Token numbers carry no meaning: every drafter, by its entry alone, with the labels in reverse order.
 #include "sim/rounds/draft/drafter.h"
 #include "sim/rounds/verify/verifier.h"
 #include "tests/support/cells.h"
@@ -22,7 +22,7 @@ namespace {
 constexpr int kVocab = 24;
 constexpr int kRuns = 12;
 
-// Zipf's law for the target, a flatter one whose ranks are its neighbours' for the draft: no two tokens are alike.
+// Zipf's law for the target; for the draft a flatter one with neighbouring ranks exchanged: no two tokens are equal.
 std::vector<double> masses(double exponent, int swapped, bool reversed) {
   std::vector<double> weights;
   double sum = 0.0;
@@ -32,7 +32,7 @@ std::vector<double> masses(double exponent, int swapped, bool reversed) {
   return weights;
 }
 
-// nullopt where the parts do not go together.
+// nullopt if the parts are not compatible.
 std::optional<spec::Cell> cell_with(const std::string& drafter, const verify::VerifierEntry& verifier, bool reversed, int seed) {
   const std::string text = fmt::format(
       "{{experiment: relabel, seed: {}, rounds: 2560, theory: {{name: none}}, pair: {{vocab: {}, target: {{family: explicit, "
@@ -73,7 +73,7 @@ Figure over_runs(const std::string& drafter, const verify::VerifierEntry& verifi
   return figure;
 }
 
-// The first lossless verifier that takes the drafter, of those of a sampled target where one does.
+// The first lossless verifier that accepts the drafter, preferably one for a sampled target.
 const verify::VerifierEntry* verifier_for(const std::string& drafter) {
   const verify::VerifierEntry* found = nullptr;
   for (const verify::VerifierEntry& verifier : verify::verifiers().entries())
@@ -86,9 +86,10 @@ const verify::VerifierEntry* verifier_for(const std::string& drafter) {
 }  // namespace
 
 TEST_CASE("every drafter emits as many tokens with the labels in reverse order", "[relabel]") {
-  // Drafters whose rule does go by the token's number, and why.
+  // Drafters whose rule does depend on the token's number, and why.
   const std::map<std::string, std::string> by_number = {
-      {"rest", "its datastore is written in tokens; equals, which the program leaves to a hash map, go by the number here"}};
+      {"rest",
+       "its datastore is written in tokens; ties, which the program leaves to a hash map, are broken by token number here"}};
   int compared = 0;
   for (const draft::DrafterEntry& entry : draft::drafters().entries()) {
     if (by_number.count(entry.info.name) > 0) continue;
@@ -100,7 +101,7 @@ TEST_CASE("every drafter emits as many tokens with the labels in reverse order",
       const Figure in_order = over_runs(sample, *verifier, false);
       const Figure reversed = over_runs(sample, *verifier, true);
       INFO(in_order.mean << " in order, " << reversed.mean << " reversed");
-      // Mutant: suffix decoding's ties to the lowest token, .01 to .02 apart.
+      // Mutant: suffix decoding's ties go to the lowest token, .01 to .02 apart.
       CHECK(std::abs(in_order.mean - reversed.mean) < 5.0 * std::sqrt(in_order.variance + reversed.variance) + 1e-12);
       ++own;
     }

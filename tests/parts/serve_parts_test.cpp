@@ -1,4 +1,4 @@
-// A part of each kind of the server's, registered from this program alone, taken through serve, list and describe.
+// A part of each kind of a server, registered by this program only, taken through serve, list and describe.
 #include "sim/foundation/base/token.h"
 #include "sim/serving/arrivals/arrivals.h"
 #include "sim/serving/arrivals/lengths.h"
@@ -58,7 +58,7 @@ arrivals::ArrivalsEntry quarter_arrivals() {
 }
 // [end of arrivals]
 
-// Each request a token longer than the one before it.
+// Each request is a token longer than the one before it.
 class ClimbingLength final : public arrivals::LengthDistribution {
  public:
   explicit ClimbingLength(std::uint32_t first) : first_(first) {}
@@ -80,8 +80,7 @@ arrivals::LengthsEntry climbing_lengths() {
           }};
 }
 
-// [a scheduler]
-// One request at a time, and of those that wait the one that came last.
+// [a scheduler] One request at a time; among those that wait, the one that came last.
 class NewestFirst final : public serve::Scheduler {
  public:
   [[nodiscard]] serve::RunningLimit running_limit() const override { return {1, ""}; }
@@ -119,8 +118,7 @@ serve::SchedulerEntry newest_first_scheduler() {
 }
 // [end of a scheduler]
 
-// [a server policy]
-// Two draft lengths in turn: `most` tokens in one step, one fewer in the next.
+// [a server policy] Alternates between two draft lengths: `most` tokens in one step, one fewer in the next.
 class TurnsPolicy final : public serve::ServerPolicy {
  public:
   struct Params {
@@ -150,9 +148,9 @@ serve::ServerPolicyEntry turns_policy() {
 }
 // [end of a server policy]
 
-// ---- what they are taken through --------------------------------------------------------------------------------------------
+// ---- commands that use them --------------------------------------------------------------------------------------------
 
-// Six requests that come faster than they are served, each alone: a step takes .4 s.
+// Six requests that come faster than they are served, one after the other: a step takes .4 s.
 struct Config {
   std::string scheduler = "{kind: static, batch: 1}";
   std::string arrivals = "{process: deterministic, rate: 100, requests: 6}";
@@ -187,7 +185,7 @@ Texts column(const std::string& path, const std::string& name) {
   return values;
 }
 
-// The files of a run of `specsim serve`, gone with it.
+// The files of a run of `specsim serve`, deleted with it.
 class Served {
  public:
   explicit Served(const Config& config) : folder_(config_.path() + "_out") {
@@ -239,7 +237,7 @@ void is_unknown(const Config& config, const std::string& message) {
   CHECK(ended.says(message));
 }
 
-// Behind each step: the toy's lengths, 2 first.
+// After each step: the toy's lengths, 2 first.
 bool takes_turns(const Texts& lengths) {
   for (std::size_t i = 0; i < lengths.size(); ++i)
     if (lengths[i] != (i % 2 == 0 ? "2" : "1")) return false;
@@ -250,7 +248,7 @@ const Texts kQuarters = {"0", "0.25", "0.5", "0.75", "1", "1.25"};
 
 }  // namespace
 
-TEST_CASE("an arrival process of one's own says when requests are sent") {
+TEST_CASE("a custom arrival process determines when requests are sent") {
   const Config config = {.arrivals = "{process: toy_quarters}"};
   {
     const Registered<arrivals::ArrivalsEntry> part(arrivals::arrival_processes(), quarter_arrivals());
@@ -260,7 +258,7 @@ TEST_CASE("an arrival process of one's own says when requests are sent") {
   is_unknown(config, "unknown arrival process \"toy_quarters\"");
 }
 
-TEST_CASE("a length distribution of one's own says how long prompts and outputs are") {
+TEST_CASE("a custom length distribution determines how long prompts and outputs are") {
   const Config config = {.prompt = "{toy_climb: 3}", .output = "{toy_climb: 7}"};
   {
     const Registered<arrivals::LengthsEntry> part(arrivals::length_distributions(), climbing_lengths());
@@ -273,11 +271,11 @@ TEST_CASE("a length distribution of one's own says how long prompts and outputs 
   is_unknown(config, "unknown length distribution \"toy_climb\"");
 }
 
-TEST_CASE("a scheduler of one's own says who is served next") {
+TEST_CASE("a custom scheduler determines who is served next") {
   const Config config = {.scheduler = "{kind: toy_newest}"};
   {
     const Registered<serve::SchedulerEntry> part(serve::schedulers(), newest_first_scheduler());
-    // The first comes to an empty server, and the others while it is served.
+    // The first request comes to an empty server, the others while it is served.
     CHECK(Served(config).order() == std::vector<std::size_t>{0, 5, 4, 3, 2, 1});
     CHECK(Served({}).order() == std::vector<std::size_t>{0, 1, 2, 3, 4, 5});
     is_listed_and_described("scheduler", "toy_newest");
@@ -285,13 +283,13 @@ TEST_CASE("a scheduler of one's own says who is served next") {
   is_unknown(config, "unknown scheduler \"toy_newest\"");
 }
 
-TEST_CASE("a server policy of one's own says how many tokens are drafted") {
+TEST_CASE("a custom server policy determines how many tokens are drafted") {
   const Config config = {.policy = "{kind: toy_turns}"};
   {
     const Registered<serve::ServerPolicyEntry> part(serve::server_policies(), turns_policy());
     const Served served(config);
     CHECK(takes_turns(served.steps("draft_length")));
-    // What a step drafts is verified by the next one, unless that computes another's prompt.
+    // The next step verifies the tokens that a step drafts, unless it computes another sequence's prompt.
     const Texts lengths = served.steps("draft_length");
     const Texts verified = served.steps("draft_rows");
     const Texts prompts = served.steps("prefill_rows");
@@ -303,7 +301,7 @@ TEST_CASE("a server policy of one's own says how many tokens are drafted") {
   is_unknown(config, "unknown server policy \"toy_turns\"");
 }
 
-TEST_CASE("a scheduler, a policy, arrivals and lengths of one's own serve together") {
+TEST_CASE("a custom scheduler, policy, arrival process and length distribution serve together") {
   const Registered<arrivals::ArrivalsEntry> arrivals(arrivals::arrival_processes(), quarter_arrivals());
   const Registered<arrivals::LengthsEntry> lengths(arrivals::length_distributions(), climbing_lengths());
   const Registered<serve::SchedulerEntry> scheduler(serve::schedulers(), newest_first_scheduler());

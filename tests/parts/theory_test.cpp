@@ -1,5 +1,5 @@
-// The oracle reads parameters of verifiers, drafters and policies by name, since it shares no code with them: each of its
-// theories is taken through the parts that it names, so that every such name is looked up.
+// The oracle reads parameters of verifiers, drafters and policies by name, since it shares no code with them. Each of its
+// theories is run on the parts that it names, so that every such name is looked up.
 #include "sim/experiments/judge/agreement.h"
 #include "sim/experiments/judge/cell_theory.h"
 #include "tests/parts/part_cells.h"
@@ -20,14 +20,14 @@ namespace {
 
 constexpr const char* kProcess = "{process: fixed}";
 
-// The registry's samples; of spec_exec one more, whose search keeps all open nodes, since its theory covers no narrower one.
+// The registry's samples, and one more of spec_exec whose search keeps all open nodes, since its theory covers no narrower one.
 std::vector<std::string> drafter_samples(const draft::DrafterEntry& drafter) {
   std::vector<std::string> samples = tests::samples_of(drafter.info);
   if (drafter.info.name == "spec_exec") samples.emplace_back("{kind: spec_exec, budget: 3, beams: 3, width: 2, max_depth: 2}");
   return samples;
 }
 
-// The theory of dspark, dflash2 and domino is of contexts that move; where they stand still their rounds are a chain's.
+// The theory of dspark, dflash2 and domino is for contexts that move; in constant contexts their rounds are a chain's.
 const char* process_of(const draft::DrafterEntry& drafter) {
   const std::string& name = drafter.info.name;
   return name == "dspark" || name == "dflash2" || name == "domino" ? "{process: markov, order: 1}" : kProcess;
@@ -48,7 +48,7 @@ TEST_CASE("every theory answers for each of the verifiers and drafters that it n
           if (theory == nullptr) continue;
           INFO(theory->info.name << ", " << drafter_text << ", " << verifier_text);
           const tests::ReadyCell ready(*cell);
-          constexpr std::uint64_t kRounds = 2;  // so few that every text can be followed
+          constexpr std::uint64_t kRounds = 2;  // few enough that every text can be followed
           if (!judge::predict_exact(ready.cell(), ready.facts(), kRounds).known) continue;
           answered.insert({theory->info.name, verifier.info.name});
           answered.insert({theory->info.name, drafter.info.name});
@@ -65,7 +65,7 @@ TEST_CASE("every theory answers for each of the verifiers and drafters that it n
 
 namespace {
 
-// Whether theory says something of the cell, and that the simulation bears it out.
+// Whether theory covers the cell; if so, the simulation must agree with it.
 bool borne_out(const spec::Cell& cell) {
   constexpr std::uint64_t kRounds = 4000;
   constexpr double kLevel = 1e-6;
@@ -86,8 +86,8 @@ bool borne_out(const spec::Cell& cell) {
 
 }  // namespace
 
-// Mutant: drafts that are guessed from the context before the block taken for drafts of their own positions, where every position
-// is fresh: medusa, parallel and dflash were promised more tokens than a chain.
+// Mutant: drafts that are guessed from the context before the block are treated as drafts of their own positions, in a process
+// where every position is fresh: medusa, parallel and dflash get more tokens than a chain.
 TEST_CASE("what theories say of fresh distributions is what is simulated") {
   int answered = 0;
   for (const verify::VerifierEntry& verifier : verify::verifiers().entries())
@@ -102,7 +102,7 @@ TEST_CASE("what theories say of fresh distributions is what is simulated") {
 }
 
 // Mutants: every block as long as the longest (greedy_multi_path under any policy), every accepted token taken for token 0
-// (optimal_transport under confidence), bonus tokens of lossy rules behind the longest blocks alone.
+// (optimal_transport under confidence), bonus tokens of lossy rules after the longest blocks alone.
 TEST_CASE("what theories say of chains that a policy cuts is what is simulated") {
   int answered = 0;
   for (const char* const drafter : {"{kind: chain, draft_length: 3}", "{kind: chain, draft_length: 3, selection: argmax}"})

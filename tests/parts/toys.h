@@ -1,4 +1,4 @@
-// Parts that only this test program has: each is what docs/development/parts.md asks of a part, an entry and nothing else.
+// Parts that only this test program has. Each has only what docs/development/parts.md requires: an entry.
 #pragma once
 
 #include "sim/hardware/latency/cost_model.h"
@@ -140,7 +140,7 @@ draft::DrafterEntry block_drafter(const std::string& name) {
 
 // ---- policies ---------------------------------------------------------------------------------------------------------------
 
-// Drafts as many as were accepted, and one more.
+// Drafts one token more than were accepted.
 class OneMorePolicy final : public draft::LengthPolicy {
  public:
   explicit OneMorePolicy(int longest) : longest_(longest) {}
@@ -151,7 +151,7 @@ class OneMorePolicy final : public draft::LengthPolicy {
   int longest_;
 };
 
-// Stops behind a token that the draft finds likely.
+// Stops after a token that the draft finds likely.
 class ShyPolicy final : public draft::LengthPolicy {
  public:
   explicit ShyPolicy(int longest) : longest_(longest) {}

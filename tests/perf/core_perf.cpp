@@ -1,6 +1,6 @@
-// Speed goals, as ratios to a yardstick measured in the same run (tests/perf/sketch.h): to the plain sketch what depends on
-// arithmetic, to reads at random places what depends on memory. Each figure is the best of several interleaved repetitions: what
-// disturbs a measurement only ever slows it down.
+// Speed goals, as ratios to a reference measured in the same run (tests/perf/sketch.h): to the plain sketch for work that depends
+// on arithmetic, to reads at random places for work that depends on memory. Each value is the best of several interleaved
+// repetitions, because disturbances only ever slow a measurement down.
 #include "sim/experiments/run/runner.h"
 #include "sim/foundation/math/scan.h"
 #include "sim/foundation/math/simplex.h"
@@ -30,7 +30,7 @@ double seconds(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Best times of each piece of work, interleaved, of so many repetitions as fill two seconds.
+// Best times of each piece of work, interleaved, with as many repetitions as fill two seconds.
 std::vector<double> best_of(const std::vector<std::function<void()>>& works) {
   constexpr int kFewest = 15;
   constexpr double kSeconds = 2.0;
@@ -66,7 +66,7 @@ std::function<void()> rounds_of(const tests::ReadyCell& cell, std::uint64_t roun
   };
 }
 
-constexpr std::uint64_t kRounds = std::uint64_t{2} * 16384;  // a millisecond: some of many repetitions meet a quiet machine
+constexpr std::uint64_t kRounds = std::uint64_t{2} * 16384;  // a millisecond: some of many repetitions are undisturbed
 
 }  // namespace
 
@@ -82,7 +82,7 @@ TEST_CASE("chain of 5, zipf 1.1 over 32,000, draft at temperature 1.25, fixed co
   REQUIRE(tests::overlaps_of(cell.cell())[0] == Approx(0.709).margin(0.001));
   const std::vector<double> best = best_of({[&] { REQUIRE(sketch.run(kRounds, 5) > kRounds); }, rounds_of(cell, kRounds)});
   const double gain = best[0] / best[1];
-  fmt::print("{}\nfixed chain of 5: {:.1f} ns a round, sketch {:.1f} ns, {:.2f} times its speed (goal 1.5)\n", tests::machine(),
+  fmt::print("{}\nfixed chain of 5: {:.1f} ns per round, sketch {:.1f} ns, {:.2f} times its speed (goal 1.5)\n", tests::machine(),
              best[1] / kRounds * 1e9, best[0] / kRounds * 1e9, gain);
   CHECK(gain >= 1.5);
 }
@@ -94,7 +94,7 @@ TEST_CASE("pool of 256 contexts at 32,000: a round costs at most 8 reads of memo
   const std::vector<double> best = best_of({[&] { REQUIRE(reads.run(8 * kRounds) > 0); }, rounds_of(pool, kRounds)});
   const double one_read = best[0] / (8 * kRounds);
   const double ratio = best[1] / kRounds / one_read;
-  fmt::print("{}\npool of 256 contexts: {:.1f} ns a round ({:.1f} million/s), a random read {:.2f} ns, ratio {:.2f} (goal 8)\n",
+  fmt::print("{}\npool of 256 contexts: {:.1f} ns per round ({:.1f} million/s), a random read {:.2f} ns, ratio {:.2f} (goal 8)\n",
              tests::machine(), best[1] / kRounds * 1e9, kRounds / best[1] * 1e-6, one_read * 1e9, ratio);
   CHECK(ratio <= 8.0);
 }
@@ -127,9 +127,9 @@ TEST_CASE("cost is linear in draft length") {
 }
 
 // A host may run the two processors of a guest on one core for seconds on end. So each try also measures additions in registers,
-// on one thread and on two: where they gain less than two free cores give, the try says nothing about this program. Five tries
-// beside free cores are taken, whatever they show, for three minutes at most (then those that there are, or all where there are
-// none); their median is judged, which one or two tries with a slowed thread, on either side of the ratio, do not move.
+// on one thread and on two: if two threads gain less than two free cores would give, the try is discarded. Five tries with free
+// cores are kept, whatever their result, within three minutes at most; if fewer are found, those are used, or all if there are
+// none. The median decides, so one or two tries with a slowed thread do not move it.
 TEST_CASE("two threads: at least 1.95 times") {
   const tests::ReadyCell cell(chain(32000, 5, kWarmer, "{process: fixed}"));
   const std::function<void()> work = rounds_of(cell, 64 * kRounds);
@@ -173,8 +173,8 @@ TEST_CASE("a sweep of 1,000 cells of 100,000 rounds: at most 1.1 times the sum o
   REQUIRE(sweep.cells.size() == 1000);
   std::vector<const spec::Cell*> cells;
   for (const spec::Cell& cell : sweep.cells) cells.push_back(&cell);
-  // A cell alone: its tables, which it shares with no other, and its rounds.
-  constexpr std::size_t kSampled = 37;  // every so many-th cell, which go through all draft lengths, drafts and seeds
+  // A cell alone: its own tables, which it shares with no other, and its rounds.
+  constexpr std::size_t kSampled = 37;  // regularly spaced cells, which cover all draft lengths, drafts and seeds
   double alone = 0.0;
   std::size_t sampled = 0;
   for (std::size_t i = 0; i < cells.size(); i += kSampled, ++sampled) alone += seconds([&] { run::run_cells({cells[i]}, {}); });
@@ -190,8 +190,8 @@ TEST_CASE("a sweep of 1,000 cells of 100,000 rounds: at most 1.1 times the sum o
 }
 
 TEST_CASE("fresh distributions: at least half the speed of streaming the arrays once for each pass") {
-  // The passes over distributions that exist: draw a draft token (sum the draft), judge it, and on a rejection form and sum the
-  // residual from both distributions. Making the distributions is the family's business and is not counted.
+  // The passes over existing distributions: draw a draft token (sum the draft), judge it, and on a rejection form and sum the
+  // residual from both distributions. Making the distributions belongs to the family and is not counted.
   const std::size_t vocab = 131072;
   const std::size_t distributions = 32;  // beyond the caches
   std::vector<std::vector<double>> target(distributions, std::vector<double>(vocab));
@@ -207,7 +207,7 @@ TEST_CASE("fresh distributions: at least half the speed of streaming the arrays 
   std::vector<double> residual(vocab);
   double sink = 0.0;
   const std::unique_ptr<verify::PositionRule> rule = verify::verifiers().find("token")->make({});
-  const auto decode = [&] {  // what Simulator does at a rejected position, once it has the distributions
+  const auto decode = [&] {  // the work of Simulator at a rejected position, once it has the distributions
     math::ScanSums sums;
     for (std::size_t i = 0; i < distributions; ++i) {
       sums.sum(draft[i]);
@@ -219,7 +219,7 @@ TEST_CASE("fresh distributions: at least half the speed of streaming the arrays 
       sink += static_cast<double>(x + sums.pick(residual, 0.61));
     }
   };
-  // The same traffic with nothing done: read the draft; read target and draft, write the residual.
+  // The same memory traffic without work: read the draft; read target and draft, write the residual.
   const auto stream = [&] {
     for (std::size_t i = 0; i < distributions; ++i) {
       std::array<double, 8> s{};

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""How long specsim run --dry-run says that a run takes, against the run: within a factor of 5, for chains, trees, pools and fresh distributions.
+"""The run time that specsim run --dry-run estimates is within a factor of 5 of the run, for chains, trees, pools and fresh distributions.
 
 Both are processor time on one thread. Runs at the root of the repository; SPECSIM names the program.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 
 SPECSIM = os.environ.get("SPECSIM", "build/specsim")
 FACTOR = 5.0
-STARTED = 0.1  # seconds that the program takes to start, which it does not count
+STARTED = 0.1  # seconds that the program takes to start, which its estimate leaves out
 ZIPF = "pair: {vocab: 1000, target: {family: zipf, exponent: 1.1}, draft: {from: target, transform: temperature, value: 0.7}}\n"
 
 
@@ -32,7 +32,7 @@ CONFIGS = {
     "fresh distributions": normal(5000, "fresh: true") + chain(4) + "rounds: 1500\n",
     "fresh distributions of a large vocabulary": normal(128256, "fresh: true") + chain(4) + "rounds: 64\n",
     "pool": normal(5000, "pool: 500") + chain(4) + "rounds: 1e7\n",
-    "pool that is long in making": normal(32000, "pool: 400") + chain(4) + "rounds: 1e6\n",  # mutant: the making is left out
+    "pool that is long in making": normal(32000, "pool: 400") + chain(4) + "rounds: 1e6\n",  # mutant: the time to make distributions is left out
     "pool of a large vocabulary": normal(128256, "pool: 64") + chain(4) + "rounds: 1e7\n",
     "tree with replacement": normal(1000, "pool: 20") + "decode: {drafter: {kind: tree_static, branching: [3, 2, 1]}, verifier: multi_draft_recursive}\nrounds: 5e5\n",
     "tree without replacement": normal(4000, "pool: 20") +
@@ -54,15 +54,15 @@ def main():
         with tempfile.TemporaryDirectory() as scratch:
             path = Path(scratch) / "timed.yaml"
             path.write_text("experiment: timed\nseed: 1\n" + config)
-            said = subprocess.run([SPECSIM, "run", path, "--dry-run", "--threads", "1"], capture_output=True, text=True, check=True).stdout
-            told = float(re.search(r"about ([0-9.]+) s on", said)[1])
+            printed = subprocess.run([SPECSIM, "run", path, "--dry-run", "--threads", "1"], capture_output=True, text=True, check=True).stdout
+            estimate = float(re.search(r"about ([0-9.]+) s on", printed)[1])
             started = processor_time()
             subprocess.run([SPECSIM, "run", path, "--threads", "1", "--quiet"], stdout=subprocess.DEVNULL, check=True)
             took = processor_time() - started
-        # One digit is told below ten seconds.
-        wrong = told + 0.05 + STARTED < took / FACTOR or told - 0.05 > FACTOR * took
+        # Below ten seconds the estimate is printed with one digit.
+        wrong = estimate + 0.05 + STARTED < took / FACTOR or estimate - 0.05 > FACTOR * took
         failed = failed or wrong
-        print(f"{name}: {told:g} s told, {took:.2f} s taken{'  <- beyond a factor of 5' if wrong else ''}", flush=True)
+        print(f"{name}: estimated {estimate:g} s, took {took:.2f} s{'  <- beyond a factor of 5' if wrong else ''}", flush=True)
     return 1 if failed else 0
 
 

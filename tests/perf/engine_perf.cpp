@@ -1,6 +1,6 @@
-// Speed goals of the event engine. Rates depend on the machine, so the goals in events a second are printed and what is
-// asserted is the ratio to a plain std::priority_queue doing the same work in the same run. Each figure is the best of several
-// interleaved repetitions: what disturbs a measurement only ever slows it down.
+// Speed goals of the event engine. Rates depend on the machine, so the goals in events per second are only printed. The test
+// asserts the ratio to a plain std::priority_queue that does the same work in the same run. Each value is the best of several
+// interleaved repetitions, because disturbances only ever slow a measurement down.
 #include "sim/hardware/engine/event_loop.h"
 #include "sim/hardware/engine/fifo_server.h"
 #include "sim/hardware/engine/timeline.h"
@@ -28,7 +28,7 @@ namespace {
 constexpr int kRepetitions = 7;
 constexpr double kMeanPs = 1e6;
 
-// Best rates, interleaved; each piece of work returns how much it did.
+// Best rates, interleaved; each piece of work returns its count of operations.
 std::vector<double> best_rates(const std::vector<std::function<std::uint64_t()>>& works) {
   std::vector<double> best(works.size(), 0.0);
   for (int r = 0; r < kRepetitions; ++r) {
@@ -48,7 +48,7 @@ std::string goal(double rate, double wanted) {
 
 std::int64_t draw_ps(tests::FastExponential& draws, double mean) { return static_cast<std::int64_t>(draws() * mean); }
 
-// The yardstick: what one would write first.
+// The reference: the simplest implementation.
 struct PlainEvent {
   std::int64_t time_ps;
   std::uint64_t sequence;
@@ -244,13 +244,14 @@ TEST_CASE("M/M/1: goal 20 million events a second, and at least 0.6 times a plai
   const double variance = kLoad * (2.0 + 5.0 * kLoad - 4.0 * kLoad * kLoad + kLoad * kLoad * kLoad) / std::pow(1.0 - kLoad, 4.0);
   for (const Waits& waits : {by_engine, by_server})
     CHECK(std::abs(waits.mean(customers) - kMeanWait) < 4.9 * std::sqrt(variance / static_cast<double>(customers)));
-  // Two or three pending events make no heap: this is the price of calling actions and of ids, against a loop that has neither.
+  // Two or three pending events make no heap: this is the cost of calling actions and of ids, compared with a loop that has
+  // neither.
   CHECK(rates[0] >= 0.6 * rates[2]);
 }
 
 TEST_CASE("hold, 10,000 pending, 10 % cancelled: goal 8 million a second, and at least 1.1 times a plain std::priority_queue") {
   const std::uint64_t holds = 2'000'000;
-  constexpr int kTries = 4;  // others on the machine only ever add time: the best rates of all tries count
+  constexpr int kTries = 4;  // other work on the machine only ever adds time: the best rates of all tries count
   std::vector<double> rates(2, 0.0);
   for (int attempt = 0; attempt < kTries && rates[0] <= 1.1 * rates[1]; ++attempt) {
     const std::vector<double> tried = best_rates({[&] { return EngineHold(holds).run(); }, [&] { return plain_hold(holds); }});

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""The same M/M/1 queue in specsim's engine and in SimPy: speed of both, and whether they agree on the mean wait.
+"""The same M/M/1 queue in specsim's engine and in SimPy: the speed of both, and whether they agree on the mean wait.
 
     tests/perf/engine_simpy_test.py
 
-SPECSIM_PERF names the program with the timings. Skipped with a message where SimPy (Debian: python3-simpy3) is missing.
+SPECSIM_PERF names the program with the timings. Skipped with a message if SimPy (Debian: python3-simpy3) is missing.
 """
 
 import math
@@ -21,7 +21,7 @@ Z = 4.9  # 1e-6, two-sided
 
 
 def simpy_queue(simpy, customers, seed):
-    """Events (an arrival and a departure a customer), seconds, mean wait in mean services."""
+    """Events (an arrival and a departure per customer), seconds, mean wait in mean services."""
     draws = random.Random(seed)
     environment = simpy.Environment()
     server = simpy.Resource(environment, capacity=1)
@@ -54,7 +54,7 @@ def engine_queue(customers):
 
 
 def standard_error(customers):
-    """Of the mean of successive waits in M/M/1, in mean services: Daley's asymptotic variance."""
+    """Daley's asymptotic variance of the mean of successive waits in M/M/1, in mean services."""
     r = LOAD
     return math.sqrt(r * (2 + 5 * r - 4 * r * r + r**3) / (1 - r) ** 4 / customers)
 

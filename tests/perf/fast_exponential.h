@@ -1,4 +1,4 @@
-// Exponential draws that cost little beside the event they are for: Marsaglia and Tsang's ziggurat over SplitMix64. For
+// Exponential draws that are cheap compared with the event they are for: Marsaglia and Tsang's ziggurat over SplitMix64. For
 // timings alone; simulations address their uniforms (sim/foundation/rng/address.h).
 #pragma once
 

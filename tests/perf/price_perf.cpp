@@ -1,4 +1,4 @@
-// What a price costs: a pass whose shapes repeat, and plans over many workloads.
+// Time of a latency estimate: a pass whose shapes repeat, and plans over many workloads.
 #include "sim/answers/plan/acceptance_curve.h"
 #include "sim/answers/plan/planner.h"
 #include "tests/perf/sketch.h"

@@ -1,5 +1,5 @@
-// Speed goals of serving. Rates depend on the machine: the goals in steps a second are printed, and what is asserted is the ratio
-// to a loop over the batch that decodes and does nothing else, in the same run, the best of interleaved repetitions.
+// Speed goals of serving. Rates depend on the machine, so the goals in steps per second are only printed. The test asserts the
+// ratio to a loop over the batch that only decodes, in the same run, as the best of interleaved repetitions.
 #include "tests/serve/servers.h"
 
 #include <fmt/format.h>
@@ -23,7 +23,8 @@ double seconds_of(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// What one would write first: so many steps of so many sequences, which get a token and a block where one is full.
+// The simplest loop: so many steps of so many sequences. In each step every sequence gets a token, and a block if its last one is
+// full.
 std::uint64_t plain_loop(std::uint32_t batch, std::uint64_t steps) {
   struct Plain {
     std::uint32_t computed = 10;
@@ -66,8 +67,8 @@ TEST_CASE("steps of a small batch and of a large one", "[perf]") {
   struct Setting {
     std::uint32_t batch;
     std::uint32_t output;
-    double goal;  // million sequence-steps a second
-    double most;  // times the plain loop's time
+    double goal;  // sequence-steps per second, in millions
+    double most;  // largest multiple of the plain loop's time
   };
   for (const Setting& one : {Setting{8, 100000, 8, 60}, Setting{256, 8000, 30, 50}}) {
     const load::ServeExperiment experiment = closed(one.batch, one.output);

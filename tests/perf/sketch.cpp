@@ -10,8 +10,8 @@ namespace specsim::tests {
 
 namespace {
 
-// The first line of a file of the system's that says what follows `name`; a file without names says one thing. "" where it is not
-// to be had.
+// The value after `name` in a system file: its first line that has the name, or the first line of a file without names. "" if the
+// value is not available.
 std::string first_line(const std::string& path, const std::string& name = "") {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
@@ -107,7 +107,7 @@ std::uint64_t RandomReads::run(std::uint64_t reads) {
   std::uint64_t sum = 0;
   const std::uint64_t* const words = words_.data();
   const std::uint64_t size = words_.size();
-  for (std::uint64_t i = 0; i < reads; i += 2) {  // two places of 32 bits each come of one number
+  for (std::uint64_t i = 0; i < reads; i += 2) {  // one number gives two places of 32 bits each
     const std::uint64_t bits = random_();
     sum += words[((bits >> 32) * size) >> 32] + words[((bits & 0xFFFFFFFF) * size) >> 32];
   }
@@ -128,7 +128,7 @@ void keep_core_full(std::uint64_t steps) {
     d += i;
     e += i;
     f += i;
-    asm volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f));  // or they would be worked out beforehand
+    asm volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f));  // otherwise the compiler would compute them
   }
 }
 

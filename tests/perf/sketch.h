@@ -1,6 +1,6 @@
-// The yardsticks of the speed tests. Machines differ and are busy: what a goal says of arithmetic is a ratio to Sketch, what it
-// says of memory a ratio to RandomReads, both taken in the same run. Neither is slow: they are compiled for the processor that
-// they run on and do nothing but what they are named after.
+// The references of the speed tests. Machines differ and are busy: arithmetic goals are ratios to Sketch, memory goals are ratios
+// to RandomReads, and both are measured in the same run. Both are fast: they are compiled for the processor that they run on and
+// do nothing else.
 #pragma once
 
 #include "sim/foundation/base/huge_array.h"
@@ -32,9 +32,8 @@ class Xoshiro {
   std::uint64_t state_[4] = {1, 2, 3, 4};  // NOLINT(modernize-avoid-c-arrays)
 };
 
-// A chain round over prepared tables as a person writes it who wants it fast and counts nothing: a token costs one number of the
-// generator and one entry of 4 + 4 bytes, the decision on it one number more and a float, and what follows a rejection is not
-// drawn.
+// A chain round over prepared tables, written by hand for speed and without counts. A token costs one number of the generator and
+// one entry of 4 + 4 bytes, and the decision on it one number more and a float. Tokens after a rejection are not drawn.
 class Sketch {
  public:
   Sketch(const std::vector<double>& target, const std::vector<double>& draft);
@@ -55,13 +54,13 @@ class Sketch {
   Xoshiro random_;
 };
 
-// Words read at random places of an array, none of which depends on another: as many at once as the processor manages.
+// Independent reads of words at random places of an array: as many at once as the processor allows.
 class RandomReads {
  public:
   explicit RandomReads(std::size_t bytes) : words_(bytes / sizeof(std::uint64_t)) {
     for (std::size_t i = 0; i < words_.size(); ++i) words_.data()[i] = i;
   }
-  // Reads so many words; returns something of all of them.
+  // Reads the given number of words; returns a value that depends on all of them.
   std::uint64_t run(std::uint64_t reads);
 
  private:
@@ -69,13 +68,12 @@ class RandomReads {
   Xoshiro random_;
 };
 
-// Additions in six registers that wait for nothing, `steps` of them in each: they keep a core's integer units full. Two threads
-// of them take as long as one only on two cores; where the two processors are hyperthreads of one core, as those of a guest may
-// be from one second to the next, they take twice as long.
+// Independent additions in six registers, `steps` of them in each: they keep a core's integer units full. Two threads of them
+// take as long as one only on two cores. On the two hyperthreads of one core, where a guest's processors may be from one second
+// to the next, they take twice as long.
 void keep_core_full(std::uint64_t steps);
 
-// The processor in words: its name, its caches, and the frequency that it runs at now, from a chain of additions that take a
-// cycle each.
+// The processor as text: its name, its caches, and its current frequency, from a chain of additions that take a cycle each.
 std::string machine();
 
 }  // namespace specsim::tests

@@ -35,7 +35,7 @@ double table_seconds(const spec::Cell& cell, const decode::Counts& counts, std::
 
 }  // namespace
 
-// Where all cells were looked through for the first that draws the same random numbers, 16 times as many took 400 times as long.
+// A search of all cells for the first that draws the same random numbers made 16 times as many cells take 400 times as long.
 TEST_CASE("a table of 32,000 cells takes 16 times as long as one of 2,000", "[perf][tables]") {
   const tests::ReadyCell cell(
       "{experiment: tables, rounds: 1000, pair: {vocab: 4, target: {family: zipf, exponent: 1}, draft: {from: target, transform: "

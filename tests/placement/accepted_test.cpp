@@ -1,4 +1,4 @@
-// The counts that placements are given: the exact simulator's own, with and without a bonus token.
+// The counts that placements get: the exact simulator's own, with and without a bonus token.
 #include "tests/placement/batches.h"
 
 #include <algorithm>
@@ -50,7 +50,7 @@ TEST_CASE("recorded counts are those of the long run") {
         const auto& recorded = counts.of_sequence.at(chunk * lanes + lane);
         REQUIRE(recorded.size() <= own.size());
         CHECK(std::equal(recorded.begin(), recorded.end(), own.begin()));
-        // No round more than the text needs.
+        // No more rounds than the text needs.
         std::uint64_t tokens = 0;
         for (const std::uint8_t a : recorded) tokens += a + 1U;
         CHECK(tokens >= 50);
@@ -98,7 +98,7 @@ TEST_CASE("what a round emits without a bonus token, prepared and fresh") {
     CHECK(counts.accepted_distribution == std::vector<std::uint64_t>(distribution.begin(), distribution.end()));
     CHECK(counts.emitted == tokens);
     CHECK(distribution[2] > 50);
-    // A run that nobody watches counts the same.
+    // A run without a progress callback counts the same.
     decode::Counts again = simulator.empty_counts();
     simulator.run(0, 200, again);
     CHECK(again == counts);

@@ -1,5 +1,5 @@
-// Trees, chosen blocks and draft length policies where the next block is drafted before this one is judged: which token comes
-// between, what the rounds take, and which drafters cannot.
+// Trees, chosen blocks and draft length policies with drafting ahead, before the current block is judged: which token comes
+// between, how long rounds take, and which drafters cannot do it.
 #include "sim/experiments/audit/every_choice.h"
 #include "sim/rounds/decode/block_round.h"
 #include "tests/placement/batches.h"
@@ -29,7 +29,7 @@ std::string three_tokens(const std::string& decode, const std::string& sampling)
       sampling, decode);
 }
 
-// The cell, or nullopt where the config is refused.
+// The cell, or nullopt if the config is refused.
 std::optional<spec::Cell> allowed(const std::string& yaml) {
   try {
     return tests::experiment_of(yaml).cells.at(0);
@@ -38,8 +38,8 @@ std::optional<spec::Cell> allowed(const std::string& yaml) {
   }
 }
 
-// What a sequence emits in a round that began with so much of a text, followed by the target's own tokens: the law of the first
-// `size` tokens, which a lossless rule leaves the target's.
+// Tokens that a sequence emits in a round that began with a given number of its tokens, followed by the target's own tokens: the
+// law of the first `size` tokens, which a lossless rule preserves.
 class Law {
  public:
   Law(std::size_t size, std::vector<double> target) : size_(size), target_(std::move(target)) {}
@@ -142,8 +142,8 @@ std::vector<double> rows_of(const ReadyCell& cell, const AcceptedCounts& counts,
   return drafter.work(counts.drafted.empty() ? drafter.shape().nodes : counts.drafted[sequence].at(round)).pass_rows;
 }
 
-// Of the block that is drafted while a round is verified: the next one's where the guess is right. A policy that goes by what was
-// accepted says how long one is that is lost.
+// Rows of the block that is drafted while a round is verified: the next round uses it if the guess is right. A policy that
+// depends on the accepted tokens determines how long a discarded block is.
 std::vector<double> rows_ahead(const ReadyCell& cell, const AcceptedCounts& counts, std::size_t sequence, std::size_t round) {
   if (!counts.ahead.empty() && counts.ahead[sequence][round] == 0) return {};
   if (!counts.is_whole(sequence, round) && !counts.drafted_ahead.empty())
@@ -175,7 +175,7 @@ TEST_CASE("a round that drafts ahead keeps the target's law, with every lossless
     const std::vector<double> target =
         greedy ? std::vector<double>{1.0, 0.0, 0.0} : std::vector<double>(kTarget.begin(), kTarget.end());
     int tried = 0;
-    bool mutant_seen = greedy;  // where only one text is possible nothing but its length can be wrong
+    bool mutant_seen = greedy;  // if only one text is possible, only its length can be wrong
     for (const std::string& drafter : drafters) {
       const std::optional<spec::Cell> cell =
           allowed(three_tokens(fmt::format("{{drafter: {}, verifier: {}}}", drafter, entry.info.name),
@@ -194,7 +194,7 @@ TEST_CASE("a round that drafts ahead keeps the target's law, with every lossless
         all += probability;
         guessed += outcome.guessed ? probability : 0.0;
         CHECK(outcome.emitted.size() == outcome.accepted + (outcome.guessed ? 0 : 1));
-        // The mutant goes on from any accepted token, and so throws away the token that a rejection had to be followed by.
+        // The mutant continues after any accepted token, and so drops the token that must follow a rejection.
         std::vector<Token> cut = outcome.emitted;
         if (outcome.accepted > 0) cut.resize(outcome.accepted);
         mutant.add(cut, probability);
@@ -205,7 +205,7 @@ TEST_CASE("a round that drafts ahead keeps the target's law, with every lossless
       mutant_seen = mutant_seen || mutant.difference() > 1e-3;
     }
     INFO(entry.info.name);
-    CHECK((tried > 0 || entry.make));  // what judges positions has its own loop, see accepted_test.cpp
+    CHECK((tried > 0 || entry.make));  // rules that judge positions have their own loop, see accepted_test.cpp
     CHECK((mutant_seen || tried == 0));
   }
 }
@@ -221,7 +221,7 @@ TEST_CASE("the guess is the path of the likeliest tokens, and only behind it no 
     guessed += on_it ? probability : 0.0;
     leaf_elsewhere += outcome.whole && !on_it ? probability : 0.0;
   });
-  // Point masses in the draft's order: 2, then 1; the first is the target's token with .2, the second with .3.
+  // Point masses in the draft's order: 2, then 1. The first is the target's token with .2, the second with .3.
   CHECK(guessed == Approx(0.2 * 0.2).epsilon(1e-12));
   CHECK(leaf_elsewhere == Approx(0.3 * 0.2).epsilon(1e-12));
 }
@@ -258,7 +258,7 @@ TEST_CASE("one sequence's rounds of blocks drafted ahead take what their passes 
       const int depth = counts.ahead.empty() ? counts.draft_length : counts.ahead[0].at(round);
       const std::vector<double> ahead = passes(rows_ahead(cell, counts, 0, round), context + depth);
       emitted += static_cast<std::uint64_t>(counts.of_sequence[0].at(round)) + (counts.is_whole(0, round) ? 0 : 1);
-      // Both at half speed, until the shorter is done.
+      // Both run at half speed, until the shorter one is done.
       const double together = sum(ahead) >= verify ? 2.0 * verify : verify + sum(ahead);
       if (emitted >= kTokens) {
         two += verify;
@@ -274,7 +274,7 @@ TEST_CASE("one sequence's rounds of blocks drafted ahead take what their passes 
       ++missed;
       const std::vector<double> again = passes(rows_of(cell, counts, 0, round + 1), 99.0 + static_cast<double>(emitted));
       two += verify + sum(again);
-      double under_way = 0.0;  // the pass that the end of the verification finds
+      double under_way = 0.0;  // the pass that is running when the verification ends
       if (sum(ahead) > verify) {
         for (const double pass : ahead)
           if (under_way < verify) under_way += pass;
@@ -282,7 +282,7 @@ TEST_CASE("one sequence's rounds of blocks drafted ahead take what their passes 
       }
       shared += together + under_way + sum(again);
     }
-    CHECK((guessed > 0 && missed > 0));  // or the test says little
+    CHECK((guessed > 0 && missed > 0));  // or the test has little power
     const Result on_two = placed(cell, "{kind: two_gpus}", cost, 1, kTokens).run;
     CHECK(1e6 * on_two.end.seconds() == Approx(two).epsilon(1e-7));
     const Result on_one = placed(cell, "{kind: shared}", cost, 1, kTokens).run;
@@ -293,7 +293,7 @@ TEST_CASE("one sequence's rounds of blocks drafted ahead take what their passes 
 }
 
 TEST_CASE("a batch that drafts ahead waits for what its sequences draft, each by its own blocks") {
-  // Tokens alone cost: 1 us a verified one, .6 or 2 a drafted one, so that a batch takes the sum over its sequences.
+  // Only tokens cost: 1 us per verified token, .6 or 2 per drafted one, so that a batch takes the sum over its sequences.
   for (const double drafted_us : {0.6, 2.0}) {
     const LineCost cost({0.0, 1.0}, {0.0, drafted_us});
     for (const Method& method : methods()) {
@@ -353,7 +353,8 @@ TEST_CASE("what a policy lets the block ahead have is what it would have after f
   CHECK(missed > 20);
 }
 
-TEST_CASE("every drafter can draft ahead or says why not, and none can that remembers what the target said of its blocks") {
+TEST_CASE(
+    "every drafter can draft ahead or gives a reason why not, and none can that remembers the target's tokens of its blocks") {
   std::set<std::string> ahead;
   std::set<std::string> refused;
   for (const draft::DrafterEntry& entry : draft::drafters().entries()) {
@@ -378,7 +379,7 @@ TEST_CASE("every drafter can draft ahead or says why not, and none can that reme
           CHECK(drafter.start() == nullptr);
         } catch (const BadInput& bad) {
           REQUIRE(bad.list().size() == 1);
-          CHECK(bad.list()[0].message.find("or a placement that drafts behind the judgement") != std::string::npos);
+          CHECK(bad.list()[0].message.find("or a placement that drafts after verification") != std::string::npos);
           refused.insert(entry.info.name);
         }
         break;
@@ -386,7 +387,7 @@ TEST_CASE("every drafter can draft ahead or says why not, and none can that reme
     INFO(entry.info.name);
     CHECK(served);
   }
-  // From their papers; a drafter that comes later is judged above.
+  // Known from the drafters' papers; later drafters are judged above.
   for (const char* const name : {"dflash", "hydra", "lookahead", "medusa", "ngram_cache", "ngram_map_k", "ngram_map_k4v",
                                  "ngram_mod", "parallel", "redrafter", "sam_decoding", "sglang_ngram", "token_recycling"})
     CHECK(refused.count(name) == 1);

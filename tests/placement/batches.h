@@ -1,4 +1,5 @@
-// Batches for the placement tests: cost models that can be got wrong, accepted counts given or simulated, and judgement.
+// Batches for the placement tests: cost models that expose mistakes, accepted counts given or simulated, and statistical
+// judgement.
 //
 // Budget: 1e-5 false alarms for all statistical checks of this folder together, if every seed were redrawn; Sidak over
 // kStatisticalChecks of them, which `passes` counts. Each check has a named mutant that it must reject.
@@ -22,7 +23,7 @@
 
 namespace specsim::tests {
 
-// A pass costs a fixed time, and more for each token of the batch and each cached token. Microseconds.
+// A pass costs a fixed time, and more per token of the batch and per cached token. Microseconds.
 struct Line {
   double fixed = 0.0;
   double per_token = 0.0;
@@ -64,7 +65,7 @@ inline std::unique_ptr<placement::Placement> make_placement(const std::string& y
   return result;
 }
 
-// Every sequence's accepted counts by the exact simulator, enough for `tokens` tokens in rounds.
+// Every sequence's accepted counts from the exact simulator, enough for `tokens` tokens in rounds.
 inline placement::AcceptedCounts simulated(double alpha, int draft_length, decode::Bonus bonus, std::size_t sequences,
                                            std::uint64_t tokens, std::uint64_t seed) {
   const ReadyCell cell(fmt::format(
@@ -101,7 +102,7 @@ inline placement::Result simulate(const std::string& kind, const cost::CostModel
   return placement->simulate(generation, timeline);
 }
 
-// What sequences of a batch do, counted without the simulator: rounds of each until it has `tokens`.
+// Counts the rounds of each sequence of a batch without the simulator: rounds until it has `tokens`.
 inline std::vector<std::uint64_t> rounds_of(const placement::AcceptedCounts& accepted, std::uint64_t tokens) {
   std::vector<std::uint64_t> rounds;
   for (const auto& own : accepted.of_sequence) {
@@ -144,7 +145,7 @@ inline void passes(const char* what, const std::vector<double>& values, double c
   const Estimate e = judge(values, claim);
   INFO(what << ": claimed " << claim << ", found " << e.mean << " +- " << e.standard_error << ", p " << e.p_value);
   CHECK(e.p_value > level());
-  CHECK(e.standard_error < 0.02 * claim);  // or the check says little
+  CHECK(e.standard_error < 0.02 * claim);  // or the check has little power
 }
 
 inline void rejects(const char* mutant, const std::vector<double>& values, double claim) {

@@ -1,5 +1,5 @@
-// Placements of trees, chosen blocks and block rules: the same round times as the cost model's, and the same events whatever
-// judges a chain.
+// Placements of trees, chosen blocks and block rules: the same round times as the cost model's, and the same events for any rule
+// that judges a chain.
 #include "tests/placement/batches.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ Comparison placed(const tests::ReadyCell& cell, const std::string& kind, const c
   return compare(setting, cost, {cell.preparation(), &cell.prepared(), cell.draw_key(), cell.cell().draft_length()});
 }
 
-// What rounds of the batch take by the cost model's own account of blocks, one after the other, from recorded rounds: batch 1.
+// Time of the batch's recorded rounds by the cost model's own account of blocks, one after the other: batch 1.
 Duration by_cost_model(const tests::ReadyCell& cell, const cost::CostModel& cost, std::uint64_t tokens) {
   const AcceptedCounts counts = record_accepted(
       {cell.preparation(), &cell.prepared(), cell.draw_key(), cell.cell().draft_length()}, decode::Bonus::emitted, 1, tokens - 1);
@@ -46,7 +46,7 @@ Duration by_cost_model(const tests::ReadyCell& cell, const cost::CostModel& cost
     const draft::Work work = drafter.work(nodes);
     const double context = 100.0 + static_cast<double>(emitted) - 1.0;
     const cost::RoundTime time = cost::block_time(cost, {1.0, context}, work.pass_rows, work.verified_rows, full);
-    // The two models' passes are rounded to picoseconds apart.
+    // The two models' passes are rounded to picoseconds separately.
     all += Duration::from_seconds(time.draft.total()) + Duration::from_seconds(time.verify.total()) +
            Duration::from_seconds(time.overhead);
     full = counts.is_whole(0, round) ? 1.0 : 0.0;
@@ -70,14 +70,14 @@ const std::vector<std::string>& blocks() {
 
 }  // namespace
 
-TEST_CASE("serial rounds of blocks take what the cost model says of each, catching up where the path before ended at a leaf") {
+TEST_CASE("serial rounds of blocks take the time of the cost model for each, catching up where the path before ended at a leaf") {
   const LineCost cost({5.0, 0.31, 0.001}, {1.0, 0.17, 0.0003}, 0.5);
   for (const std::string& decode : blocks()) {
     INFO(decode);
     const tests::ReadyCell cell = cell_of(decode);
     const Comparison both = placed(cell, "{kind: serial}", cost, 1, 60);
     CHECK(both.run.end == by_cost_model(cell, cost, 60));
-    CHECK(both.run.rounds < 59);  // something was accepted, or the test says little
+    CHECK(both.run.rounds < 59);  // something was accepted, or the test has little power
     CHECK(both.run.drafted >= both.run.accepted);
   }
   const tests::ReadyCell text =
@@ -85,7 +85,7 @@ TEST_CASE("serial rounds of blocks take what the cost model says of each, catchi
   CHECK(placed(text, "{kind: serial}", cost, 1, 60).run.end == by_cost_model(text, cost, 60));
 }
 
-TEST_CASE("a batch pays for the mean of what its sequences draft, and a finished sequence's place where it stays") {
+TEST_CASE("a batch takes the time of its sequences' mean draft, and of finished sequences that keep their place") {
   // Only verified tokens cost, 1 us each: a batch takes the sum over its sequences, whatever each of them drafts.
   const LineCost cost({0.0, 1.0}, {0.0, 0.0});
   const tests::ReadyCell cell = cell_of("{drafter: {kind: chain, draft_length: 5}, verifier: token, policy: {kind: additive}}");
@@ -117,21 +117,22 @@ TEST_CASE("block verification of one draft token is the token rule, in every pla
       *tokens = static_cast<double>(run.emitted) / static_cast<double>(run.sequence_rounds);
       CHECK(run.accepted <= run.sequence_rounds);
     }
-    // 19,000 tokens each, of a standard deviation below .5 a round: 4.4 standard errors of the difference are below .024. That a
-    // round without a bonus emits one anyway would add alpha, about .7.
+    // 19,000 tokens each, with a standard deviation below .5 per round: 4.4 standard errors of the difference are below .024. A
+    // wrong token from rounds without a bonus would add alpha, about .7.
     CHECK(tokens_by_block == Approx(tokens_by_token).margin(0.024));
   }
 }
 
 TEST_CASE("what goes over the network of a tree") {
-  // 12,000 bits a microsecond: .012 us a kilobit; nothing else takes time. 3 + 6 + 6 nodes of 4 bytes, 1 + 3 + 6 distributions.
+  // 12,000 bits per microsecond: .012 us per kilobit; nothing else takes time. 3 + 6 + 6 nodes of 4 bytes, 1 + 3 + 6
+  // distributions.
   const LineCost cost({0.0}, {0.0});
   const auto network_of = [&](const std::string& siblings, const std::string& verifier, const std::string& send) {
     const tests::ReadyCell cell = cell_of(
         fmt::format("{{drafter: {{kind: tree_static, branching: [3, 2, 1], siblings: {}}}, verifier: {}}}", siblings, verifier));
     const Result run =
         placed(cell, fmt::format("{{kind: network, latency_ms: 0, gbit_per_second: 1, send: {}}}", send), cost, 1, 40).run;
-    const double ns = 1e-3 * static_cast<double>(run.end.ps()) - 4 * 8;  // the first token's id came down before
+    const double ns = 1e-3 * static_cast<double>(run.end.ps()) - 4 * 8;  // the first token's id arrived before
     return ns / static_cast<double>(run.rounds) / 8.0 - 8.0;             // bytes up a round
   };
   CHECK(network_of("sampled", "multi_draft_recursive", "ids") == Approx(15 * 4).epsilon(1e-9));

@@ -1,4 +1,4 @@
-// Placements against closed forms that hold to the picosecond, whatever was accepted.
+// Placements compared with closed forms that hold to the picosecond, for any accepted counts.
 #include "sim/foundation/base/check.h"
 #include "tests/placement/batches.h"
 #include "tests/support/placement_theory.h"
@@ -19,7 +19,7 @@ using specsim::tests::simulated;
 
 namespace {
 
-// Whole picoseconds: 7.123456 us a target pass, 1.000001 us a draft pass, .5 us a round.
+// Whole picoseconds: 7.123456 us per target pass, 1.000001 us per draft pass, .5 us per round.
 constexpr std::int64_t kTargetPs = 7'123'456;
 constexpr std::int64_t kDraftPs = 1'000'001;
 constexpr std::int64_t kRoundPs = 500'000;
@@ -86,7 +86,7 @@ TEST_CASE("plain decoding is draft length 0, for every placement") {
   expected += std::llround(1e6 * (5.0 + 0.01 * 3 * 100));
   for (int i = 0; i < 39; ++i) expected += std::llround(1e6 * (5.0 + 0.01 * 3 + 0.0001 * 3 * (100 + i)));
   CHECK(plain.end.ps() == expected);
-  // The general loop at draft length 0 does the same, but for the draft's prefill.
+  // The general loop at draft length 0 does the same, except for the draft's prefill.
   const Result serial = simulate("{kind: serial}", cost, none, 40);
   CHECK(serial.end.ps() == expected + std::llround(1e6 * (1.0 + 0.002 * 3 * 100)));
   for (const std::string& kind : all_placements()) {
@@ -103,8 +103,8 @@ TEST_CASE("plain decoding is draft length 0, for every placement") {
   }
 }
 
-TEST_CASE("catching up is priced for the share that accepted everything") {
-  // Only draft tokens cost: 1 us each. Every sequence that accepted all in the round before adds one to the first pass.
+TEST_CASE("catching up costs time for the share that accepted everything") {
+  // Only draft tokens cost: 1 us each. Every sequence that accepted all drafts in the round before adds one to the first pass.
   const AcceptedCounts accepted = simulated(0.9, 3, Bonus::emitted, 6, 60, 20260402);
   const auto expected_us = [&](bool with_catch_up) {
     std::vector<std::uint64_t> have(6, 0);
@@ -146,43 +146,43 @@ TEST_CASE("contexts grow as tokens are emitted, and finished sequences leave or 
 }
 
 TEST_CASE("two GPUs and a shared one: what is thrown away, what is waited for, to the picosecond") {
-  // Accepted of 2, one sequence: all, none, all, all; then it is over, for the tokens are 2, 1, 2, 2.
+  // Accepted of 2, one sequence: all, none, all, all; then it ends, because the emitted tokens are 2, 1, 2, 2.
   AcceptedCounts accepted;
   accepted.draft_length = 2;
   accepted.bonus = Bonus::none;
   accepted.of_sequence = {{2, 0, 2, 2}};
   const auto us = [](Duration d) { return static_cast<double>(d.ps()) / 1e6; };
   {
-    // A slow draft, 2 x 3 us against 4: prefills 4 and 3 at once; draft 6, verify 4 and wait 2, verify 4, draft 6, verify 4 and
-    // wait 2, verify 4.
+    // A slow draft, 2 x 3 us, and a verification of 4: prefills 4 and 3 at once; draft 6, verify 4 and wait 2, verify 4, draft 6,
+    // verify 4 and wait 2, verify 4.
     const Result r = simulate("{kind: two_gpus}", LineCost({4.0}, {3.0}), accepted, 8);
     CHECK(us(r.end) == 4 + 6 + 6 + 4 + 6 + 6 + 4);
     CHECK(us(r.parts.waiting) == 4);
     CHECK(us(r.parts.draft) == 12);
     CHECK(us(r.parts.verify) == 16);
-    CHECK(us(r.in_vain) == 4 + 4);           // behind the rejection, and behind the last round
+    CHECK(us(r.in_vain) == 4 + 4);           // after the rejection, and after the last round
     CHECK(us(r.wasted_draft) == 4 + 4 + 6);  // and the block that was rejected
     CHECK(us(r.draft_busy) == 3 + 6 + 6 + 4 + 6 + 6 + 4);
     CHECK(us(r.target_busy) == 4 + 16);
     CHECK((r.emitted == 8 && r.accepted == 6 && r.drafted == 8 && r.cut_tokens == 0));
   }
   {
-    // A quick draft, 2 x 1 us against 4.
+    // A fast draft, 2 x 1 us, and a verification of 4.
     const Result r = simulate("{kind: two_gpus}", LineCost({4.0}, {1.0}), accepted, 8);
     CHECK(us(r.end) == 4 + 2 + 4 + 4 + 2 + 4 + 4);
     CHECK(us(r.parts.waiting) == 0);
     CHECK(us(r.in_vain) == 2 + 2);
   }
   {
-    // One GPU, both at half speed: verify 4 done at 8, when the draft's second pass of 3 has 2 left, alone.
+    // One GPU, both at half speed: verify 4 is done at 8, when the draft's second pass of 3 has 2 left, alone.
     const Result r = simulate("{kind: shared}", LineCost({4.0}, {3.0}), accepted, 8);
     CHECK(us(r.end) == 4 + 3 + 6 + (8 + 2) + (8 + 2 + 6) + (8 + 2) + 8);
     CHECK(us(r.in_vain) == (8 + 2) + 8);  // on the wall
     CHECK(r.parts.waiting == Duration());
   }
   {
-    // Shares of 3/4 and 1/2: 5/4 is more than the GPU. In proportion, 3/5 and 2/5, both run at 4/5 of their own pace; the draft
-    // 2 x 1 is done at 2.5 and 2 of the verification's 4 are left.
+    // Shares of 3/4 and 1/2: 5/4 is more than the GPU. In proportion they get 3/5 and 2/5, so both run at 4/5 of their own speed.
+    // The draft 2 x 1 is done at 2.5, when 2 of the verification's 4 are left.
     const Result r = simulate("{kind: shared, target_share: .75, draft_share: .5}", LineCost({4.0}, {1.0}), accepted, 8);
     CHECK(us(r.end) == Approx(4 + 1 + 2 + 4.5 + (4.5 + 2) + 4.5 + 4.5).epsilon(1e-6));
   }
@@ -191,9 +191,9 @@ TEST_CASE("two GPUs and a shared one: what is thrown away, what is waited for, t
     AcceptedCounts two = accepted;
     two.of_sequence = {{2, 2}, {0, 2, 2}};
     const Result r = simulate("{kind: two_gpus}", LineCost({4.0}, {1.0, 0.5}), two, 4);
-    // Draft passes 1 + .5 a sequence: a block of two 4, of one 3. Prefill 1 + .5 * 200 against 4.
-    // Round 1: verify 4 behind which 4; draft again for one 3; round 2: verify 4 (the first ends), all accepted: on, 4; the
-    // second has 1 + 2 = 3 = 4 - 1 tokens: it ends as well.
+    // Draft passes take 1 + .5 per sequence: a block of two 4, of one 3. Prefill 1 + .5 * 200, and 4. Round 1: verify 4, after
+    // which 4; draft again for one sequence 3. Round 2: verify 4 (the first ends), all accepted: continue, 4; the second has 1 +
+    // 2 = 3 = 4 - 1 tokens and ends as well.
     CHECK(us(r.end) == 101 + 4 + 4 + 3 + 4);
     CHECK(us(r.in_vain) == 2 + 4);
   }
@@ -205,7 +205,7 @@ TEST_CASE("a round across a network, to the picosecond") {
     const Result r = simulate(
         fmt::format("{{kind: network, latency_ms: .25, gbit_per_second: 8, send: {}}}", probabilities ? "probabilities" : "ids"),
         constant_cost(), accepted, 31, false);
-    // 8 Gbit/s are 1000 ps a byte.
+    // 8 Gbit/s are 1000 ps per byte.
     theory::NetworkRound round{.sequences = 3,
                                .draft_length = 4,
                                .draft = 4 * 1.000001e-6,
@@ -237,10 +237,10 @@ TEST_CASE("every placement: tokens are conserved, parts add up, runs repeat") {
           for (const std::uint64_t tokens : {1, 2, 3, 40}) {
             INFO(kind << " draft_length " << draft_length << " batch " << sequences << " tokens " << tokens);
             const AcceptedCounts accepted = counts_for(kind, 0.8, draft_length, sequences, tokens - 1, 20260405);
-            const Result r = simulate(kind, cost, accepted, tokens, shrink);  // which checks parts and tokens
+            const Result r = simulate(kind, cost, accepted, tokens, shrink);  // it checks parts and tokens
             CHECK(r.emitted == sequences * tokens);
             CHECK(r.parts.total() == r.end);
-            // What rounds would have emitted uncut, and the first tokens.
+            // Tokens that rounds would have emitted without the cut, and the first tokens.
             if (accepted.draft_length > 0) {
               std::uint64_t whole = sequences;
               const auto rounds = rounds_of(accepted, tokens - 1);
@@ -284,7 +284,7 @@ TEST_CASE("jobs that cannot be") {
   CHECK_THROWS_AS(simulated(0.7, 0, Bonus::none, 1, 10, 1), InvariantBroken);
 }
 
-TEST_CASE("sequences end where their end token comes, the same under every placement") {
+TEST_CASE("sequences end at their end token, the same under every placement") {
   const LineCost cost = constant_cost();
   const tests::ReadyCell cell(
       "{experiment: ends, pair: {vocab: 50, target: {family: zipf, exponent: 1}, draft: {from: target, transform: overlap, "
@@ -312,8 +312,8 @@ TEST_CASE("sequences end where their end token comes, the same under every place
   }
 }
 
-TEST_CASE("a block is priced from where its text begins, whenever its passes run") {
-  // Everything is accepted; a draft pass takes 1 ms a cached token, a verification 10 ms. Two at once halve the GPU, so the
+TEST_CASE("the latency of a block counts from where its text begins, whenever its passes run") {
+  // Everything is accepted; a draft pass takes 1 ms per cached token, a verification 10 ms. Two at once halve the GPU, so the
   // second block's passes (at 102 and 103 tokens) overlap with 20 ms of verification, in which 10 ms of drafting are done.
   AcceptedCounts accepted;
   accepted.draft_length = 2;
@@ -321,8 +321,8 @@ TEST_CASE("a block is priced from where its text begins, whenever its passes run
   accepted.of_sequence = {{2, 2, 2}};
   const LineCost cost({10000.0}, {0.0, 0.0, 1000.0});
   const auto blocks = [&](const std::string& kind) { return simulate(kind, cost, accepted, 5).end.seconds() * 1e3; };
-  // Prefills: 10 and 0 ms. First block 100 + 101, each next one two tokens further on, the last one's verification alone with
-  // pre-drafting that is never used.
+  // Prefills: 10 and 0 ms. The first block takes 100 + 101, each next one starts two tokens further on; the last verification
+  // runs next to drafting ahead that is never used.
   CHECK(blocks("{kind: two_gpus}") == Approx(10.0 + 201.0 + std::max(10.0, 205.0) + 10.0).epsilon(1e-9));
   CHECK(blocks("{kind: shared}") == Approx(10.0 + 201.0 + (20.0 + 195.0) + 20.0).epsilon(1e-9));
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What specsim run prints of placements tells them apart, as data.csv does: by the end, not by the round alone.
+"""The table of specsim run distinguishes placements, as data.csv does: by the end, not by the round alone.
 
 Runs at the root of the repository; SPECSIM names the program.
 """
@@ -30,16 +30,16 @@ def main():
     assert len(names) == len({row["placement"] for row in rows}), f"placements look alike: {names}"
     best = max(rows, key=lambda row: float(row["e2e_speedup"]))
     assert f"e2e speedup {float(best['e2e_speedup']):.4f}" in done.stdout, done.stdout
-    assert f"{float(best['e2e_speedup_equal_hardware']):.4f} against plain decoding on both GPUs" in done.stdout, done.stdout
-    # Where there is no figure, the table has none, and says why.
+    assert f"{float(best['e2e_speedup_equal_hardware']):.4f} relative to plain decoding on both GPUs" in done.stdout, done.stdout
+    # If a value is missing, the table leaves its cell empty and gives the reason.
     one = subprocess.run([SPECSIM, "run", "configs/examples/two_gpus.yaml", "--set", "rounds=2000", "--set", "workload.output_tokens=1"], capture_output=True, text=True,
                          check=True).stdout
     assert not re.search(r"\b(nan|inf)\b", one), one
     assert "TPOT -: no answer has a second token (output_tokens is 1, or an end token came first)\n" in one, one
-    # A draft that costs nothing has no best length, which was printed as "inf".
+    # A draft without cost has no best length, which was once printed as "inf".
     free = subprocess.run([SPECSIM, "theory", "--alpha", "0.5", "--cost-ratio", "0", "--form", "all"], capture_output=True, text=True, check=True).stdout
     assert not re.search(r"\b(nan|inf)\b", free), free
-    assert "none: where a draft token costs nothing, each further one pays\n" in free, free
+    assert "none: if a draft token costs nothing, each further one pays\n" in free, free
     print(f"{len(rows)} cells")
 
 

@@ -1,4 +1,5 @@
-// Placements against exact recursions over independent acceptance, statistically; and those recursions against enumeration.
+// Placements compared with exact recursions over independent acceptance, statistically; and those recursions compared with
+// enumeration.
 #include "sim/rounds/theory/multi_draft.h"
 #include "tests/placement/batches.h"
 #include "tests/support/placement_theory.h"
@@ -79,7 +80,7 @@ TEST_CASE("recursions agree with enumeration of every outcome") {
   const theory::Overlap overlap = theory::overlapped_round(theory::chain_ends(0.8, 4), 1.5, 1.0, 1);
   CHECK(overlap.tokens == Approx(2.952));
   CHECK(overlap.round == Approx(2.0904));
-  // Long texts take rounds at that rate.
+  // Long texts have this rate of rounds.
   const double far = theory::overlapped_time(theory::chain_ends(0.8, 4), 1.5, 1.0, 4000) -
                      theory::overlapped_time(theory::chain_ends(0.8, 4), 1.5, 1.0, 2000);
   CHECK(far / 2000 == Approx(1.0 / overlap.rate()).epsilon(1e-9));
@@ -95,7 +96,7 @@ TEST_CASE("a batch in lockstep ends with its straggler") {
   const auto values = figures("{kind: serial}", cost, all, kSize, 40, after_prefill);
   passes("serial, batch of 8", values, round * theory::expected_straggler_rounds(kAlpha, kLength, true, 40, kSize));
   rejects("straggler ignored", values, round * theory::expected_rounds(kAlpha, kLength, true, 40));
-  // A mutant of the batch itself: it ends with whoever is first.
+  // A mutant of the batch itself: it ends with the first sequence.
   std::vector<double> first;
   for (std::size_t i = 0; i < all.of_sequence.size(); i += kSize) {
     const auto rounds = tests::rounds_of(part_of(all, i, kSize), 40);
@@ -109,7 +110,7 @@ TEST_CASE("a batch in lockstep ends with its straggler") {
   rejects("last round not cut: tokens over tokens per round", one,
           round * 40.0 / theory::tokens_per_round(kAlpha, kLength, true));
 
-  // The slowest and the fastest of two, in their first round.
+  // The slowest and the fastest of two sequences, in their first round.
   std::vector<double> least;
   std::vector<double> most;
   for (std::size_t i = 0; i < all.of_sequence.size(); i += 2) {
@@ -136,9 +137,9 @@ TEST_CASE("overlapped on two GPUs") {
     const double claim = theory::overlapped_time(theory::chain_ends(kAlpha, kLength), draft, 6.0, 60);
     const auto values = figures("{kind: two_gpus}", cost, all, 1, 60, end);
     passes("two GPUs, one sequence", values, claim);
-    // Mutants. A round that pays the longer of the two, whatever was rejected:
+    // Mutants. A round that takes the longer of the two times, whatever was rejected:
     rejects("waste not charged", values, 60.0 / theory::tokens_per_round(kAlpha, kLength, false) * std::max(draft, 6.0));
-    // One whose full rounds emit a bonus token:
+    // A mutant whose full rounds emit a bonus token:
     std::vector<double> mutant;
     for (const auto& own : keeps_bonus.of_sequence) {
       double time = 0.0;
@@ -150,11 +151,12 @@ TEST_CASE("overlapped on two GPUs") {
       mutant.push_back(time);
     }
     rejects("bonus token kept in overlap", mutant, claim);
-    // One that drafts in turn:
+    // A mutant that drafts in turn:
     rejects("not overlapped", figures("{kind: serial}", cost, all, 1, 60, end), claim);
   }
-  // A batch of four. Its rounds are alike until the first sequence ends, so every sequence goes through 100 simulated rounds and
-  // then rejects all until the longest has one more token: rounds whose time is known, verify + draft, the last one verify.
+  // A batch of four. All its rounds are equal until the first sequence ends. So every sequence goes through 100 simulated rounds
+  // and then rejects all drafts until the longest has one more token. These rounds have a known time, verify + draft, the last
+  // one verify.
   constexpr std::size_t kRounds = 100;
   const AcceptedCounts batches = simulated(kAlpha, kLength, Bonus::none, 4 * 400, kLength * kRounds, 20260412);
   for (const double pass : {1.0, 3.0}) {
@@ -200,8 +202,9 @@ TEST_CASE("overlapped on one shared GPU") {
 }
 
 TEST_CASE("trees drafted ahead, on two GPUs and on a shared one") {
-  // Two siblings and a child of each. The first sibling is accepted with `first`, else the second with `second`, either's child
-  // as the first is; the guess is the first sibling with its child, and behind the second one's the target's own token comes.
+  // Two siblings and a child of each. The first sibling is accepted with `first`, else the second with `second`; the child of
+  // either is accepted as the first sibling is. The guess is the first sibling with its child, and after the second sibling the
+  // target's own token follows.
   const tests::ReadyCell cell(
       "{experiment: trees, seed: 20260432, pair: {vocab: 4, target: {family: explicit, probabilities: [.4, .3, .2, .1]}, draft: "
       "{family: explicit, probabilities: [.2, .2, .2, .4]}}, decode: {drafter: {kind: tree_static, branching: [2, 1]}, verifier: "
@@ -243,11 +246,11 @@ TEST_CASE("trees drafted ahead, on two GPUs and on a shared one") {
   };
   const auto two = ends_at("{kind: two_gpus}");
   passes("two GPUs, a tree", two, theory::overlapped_time(ends, 8.0, 6.0, 60));
-  rejects("no token of the target's behind any leaf", two, theory::overlapped_time(ends_of(2, false), 8.0, 6.0, 60));
-  rejects("the block behind any leaf is there", two, theory::overlapped_time(ends_of(3, true), 8.0, 6.0, 60));
+  rejects("no token of the target's after any leaf", two, theory::overlapped_time(ends_of(2, false), 8.0, 6.0, 60));
+  rejects("the block after any leaf is there", two, theory::overlapped_time(ends_of(3, true), 8.0, 6.0, 60));
   const auto one = ends_at("{kind: shared}");
   passes("one GPU shared, a tree", one, theory::shared_time(ends, 2, 4.0, 6.0, 60));
-  rejects("no token of the target's behind any leaf, shared", one, theory::shared_time(ends_of(2, false), 2, 4.0, 6.0, 60));
+  rejects("no token of the target's after any leaf, shared", one, theory::shared_time(ends_of(2, false), 2, 4.0, 6.0, 60));
 }
 
 TEST_CASE("across a network") {
@@ -266,7 +269,7 @@ TEST_CASE("across a network") {
                               all, 2, 50, [](const Result& r) { return (r.end - r.parts.prefill).seconds(); });
   const double first_token = round.latency + 8.0 / round.bytes_per_second;
   const double rounds = theory::expected_straggler_rounds(kAlpha, kLength, true, 50, 2);
-  // Rounds of one sequence are shorter by a sequence's bytes; both sequences are there for min(R1, R2) = R1 + R2 - max.
+  // Rounds of one sequence are shorter by the bytes of a sequence; both sequences exist for min(R1, R2) = R1 + R2 - max.
   const double both = 2.0 * theory::expected_rounds(kAlpha, kLength, true, 50) - rounds;
   theory::NetworkRound single = round;
   single.sequences = 1;

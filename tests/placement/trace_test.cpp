@@ -1,4 +1,4 @@
-// Timelines for trace_test.py, and how fast a long one is written.
+// Timelines for trace_test.py, and the speed of writing a long one.
 #include "tests/placement/batches.h"
 
 #include <unistd.h>
@@ -16,7 +16,7 @@ using specsim::tests::simulate;
 using specsim::tests::simulated;
 
 TEST_CASE("a traced placement", "[.trace]") {
-  // Run by trace_test.py, which names the folder. Draft length 3; alone and in batches; slow drafts and quick ones.
+  // Run by trace_test.py, which names the folder. Draft length 3; alone and in batches; slow and fast drafts.
   const char* const folder = std::getenv("SPECSIM_TRACES");
   REQUIRE(folder != nullptr);
   const char* const kinds[] = {"{kind: serial}", "{kind: shared}", "{kind: two_gpus}",

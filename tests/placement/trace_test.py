@@ -80,7 +80,7 @@ class Traces(unittest.TestCase):
         for kind, _, lanes, everything, spans in self.each():
             for lane in lanes:
                 self.assertEqual(overlaps(spans[lane]), [], lane)
-            if kind in ("shared", "two_gpus"):  # drawn in one lane, the overlap shows: the check can fail
+            if kind in ("shared", "two_gpus"):  # drawn in one lane, they overlap: the check can fail
                 self.assertNotEqual(overlaps(everything), [])
                 checked += 1
         self.assertEqual(checked, 8)
@@ -100,7 +100,7 @@ class Traces(unittest.TestCase):
             prefill = [s for s in everything if s["name"] in ("prefill", "draft prefill")]
             self.assertEqual(len(prefill), 2)
             self.assertLessEqual(max(end(s) for s in prefill), min(s["ts"] for s in drafts[0]))
-            # A block drafted behind a verification that accepted everything is used; after a rejection it was in vain.
+            # A block drafted during a verification that accepted everything is used; after a rejection it is wasted.
             if kind in ("shared", "two_gpus") and batch == 1:
                 vain = by_round(everything, "draft in vain")
                 for number in range(len(verified) - 1):

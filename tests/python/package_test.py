@@ -81,9 +81,9 @@ def test_messages_are_the_programs(tmp_path):
         specsim.check({**CONFIG, "experiment": "x", "decode": {"drafter": {"kind": "chain", "draft_length": 2}, "verifier": "tokn"}})
     with pytest.raises(specsim.InputError, match="--alpha"):
         specsim.theory(alpha=3, draft_length=4)
-    with pytest.raises(ValueError):  # as any wrong value of Python's
+    with pytest.raises(ValueError):  # like any wrong value in Python
         specsim.plan(hardware="h100", alpha=0.7)
-    with pytest.raises(TypeError, match="a config holds a set"):
+    with pytest.raises(TypeError, match="a config contains a set"):
         specsim.run({**CONFIG, "pair": {1, 2}})
 
 
@@ -111,7 +111,7 @@ def test_commands_equal_the_program():
 
 
 class Token:
-    """Leviathan et al.: min(1, target / draft); the residual is worked out."""
+    """Leviathan et al.: min(1, target / draft); the residual is computed by the program."""
 
     def accept(self, target, draft, token):
         return min(1.0, target[token] / draft[token])
@@ -125,7 +125,7 @@ class Eager(Token):
 
 
 class Uniform(Token):
-    """Accepts rightly, and then forgets the residual."""
+    """Accepts correctly, and then ignores the residual."""
 
     def residual(self, target, draft):
         return np.ones_like(target)
@@ -145,7 +145,7 @@ def test_rules_in_python_are_audited():
         with specsim.rule("mine", rule):
             assert not specsim.audit(with_rule("mine")).agrees
         with specsim.rule("mine", rule, lossless=False):
-            assert specsim.audit(with_rule("mine")).agrees  # it says so itself
+            assert specsim.audit(with_rule("mine")).agrees  # the rule declares this itself
     with pytest.raises(specsim.InputError, match='unknown verifier "mine"'):
         specsim.audit(with_rule("mine"))
 

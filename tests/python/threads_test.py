@@ -48,7 +48,7 @@ def test_threads_print_what_one_prints(capfd):
         thread.join()
     assert len(found) == 24
     assert [one for one in found if not one[1]] == []
-    assert capfd.readouterr().out == ""  # and nothing of it on the real standard output
+    assert capfd.readouterr().out == ""  # and none of it on the real standard output
 
 
 def test_a_rule_that_runs_commands(capfd):
@@ -65,12 +65,12 @@ def test_a_rule_that_runs_commands(capfd):
         def accept(self, target, draft, token):
             specsim.rule("inner", Asks())
             return 0.5
-    with specsim.rule("outer", Registers()), pytest.raises(specsim.InputError, match="within a rule that is at work"):
+    with specsim.rule("outer", Registers()), pytest.raises(specsim.InputError, match="within a running rule"):
         specsim.check({**CONFIG, "decode": {"drafter": {"kind": "chain", "draft_length": 1}, "verifier": "outer"}})
 
 
 def test_the_interpreter_ends_while_a_daemon_works():
-    """It ends with its own status, whatever the thread is at: work in C++, a callback, waiting."""
+    """The interpreter ends with its own status, whatever the thread is doing: work in C++, a callback, waiting."""
     begin = "import json, sys, threading, specsim\nconfig = json.loads(sys.argv[1])\nbegun = threading.Event()\n"
     end = "threading.Thread(target=work, daemon=True).start()\nbegun.wait()\nprint('main ends', flush=True)\n"
     works = ["def work():\n  specsim.run(config, rounds=1e12, threads=2, progress=lambda done, all: begun.set())\n",
@@ -97,7 +97,7 @@ def test_messages_and_names_with_a_nul(tmp_path):
     config.write_text('experiment: x\nrounds: 10\npair: {vocab: 4, target: {family: "zi\\0pff"}}\n')
     with pytest.raises(specsim.InputError) as raised:
         specsim.run(config)
-    assert "allowed: " in str(raised.value).split("pff")[1]  # what stands behind the NUL is told too
+    assert "allowed: " in str(raised.value).split("pff")[1]  # the text after the NUL is printed too
     for call in (lambda: specsim.run("configs/quickstart.yaml\0.yaml"), lambda: specsim.command("check", "configs/quickstart.yaml\0x")):
         with pytest.raises(specsim.InputError, match="has a NUL character"):
             call()

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Server policy adaptive_verification: a budget that never binds is policy fixed, and what a budget gives is what enumeration says.
+"""Server policy adaptive_verification: a budget that never binds equals policy fixed, and the effect of a budget equals enumeration.
 
 The theory here shares nothing with the program: the accepted tokens of a round by all patterns of accepted and rejected drafts, the budget by a
-search of all of them. A round's expectation given how much of it is verified holds whatever was verified before, so that sums of differences are
-martingales. What is wrong must be rejected: drafts that are judged although they were dropped, executed rounds that end where longer ones
-did, budgets that forget what the draft takes. Runs at the root of the repository; SPECSIM names the program.
+search of all budgets. A round's expectation given its verified part holds whatever was verified before, so that sums of differences are
+martingales. Mutants that must be rejected: drafts that are judged although they were dropped, executed rounds that end where longer ones
+did, budgets that ignore the draft's time. Runs at the root of the repository; SPECSIM names the program.
 """
 import csv
 import itertools
@@ -32,7 +32,7 @@ def policy(**more):
 
 
 def crowded(scheduler, speculation, blocks, cut):
-    """Queues; where `cut`, prompts and drafts are cut and requests preempted too."""
+    """Queues; with `cut`, prompts and drafts are cut and requests preempted too."""
     arrivals = {"process": "gamma", "rate": 40, "burstiness": 0.5, "requests": 150}
     lengths = {"prompt": {"lognormal": {"mean": 120, "cv": 1, "most": 900}}, "output": {"uniform": {"from": 1, "to": 120}}}
     config_of = config(arrivals, COST, lengths, speculation, {"block": 16, "blocks": blocks})
@@ -43,7 +43,7 @@ def crowded(scheduler, speculation, blocks, cut):
 
 
 def like_fixed(bench, checks):
-    """Whatever is known of drafts, a budget that never binds changes nothing."""
+    """Whether drafts are known or not, a budget that never binds changes nothing."""
     stated = {"acceptance": {"position_rates": [0.8, 0.6, 0.5, 0.4, 0.3]}}
     executed = {"pair": LOGITS, "context": TEXT, "decode": {"drafter": {"kind": "chain", "draft_length": 5}, "verifier": "token"}}
 
@@ -59,7 +59,7 @@ def like_fixed(bench, checks):
                 own = policy(confidence=confidence, budget="rows", rows=64)
                 checks.holds(f"{name}, {confidence}: as fixed, {'stated' if stated_acceptance else 'executed'}", files(scheduler, own, stated_acceptance) == fixed)
             checks.rejects_exactly(f"{name}: as fixed", "a budget that binds", files(scheduler, policy(confidence="history", budget="rows", rows=4.5), stated_acceptance) != fixed)
-    # A block that is guessed in one pass is cut as a chain is.
+    # A block that is guessed in one pass is cut like a chain.
     block = {"pair": dict(LOGITS, vocab=12), "context": {"process": "markov", "order": 1},
              "decode": {"drafter": {"kind": "dspark", "block_size": 5, "markov_head": 0.6}, "verifier": "block"}}
     runs = [(bench.run({**crowded({}, {"policy": own}, 16000, False), **block}).folder / "requests.csv").read_bytes()
@@ -76,7 +76,7 @@ def like_fixed(bench, checks):
 
 
 def moments(rates, verified):
-    """Mean and variance of the accepted tokens of a round that verifies so many, by every pattern of accepted and rejected ones."""
+    """Mean and variance of the accepted tokens of a round that verifies `verified` tokens, by every pattern of accepted and rejected ones."""
     mean = square = 0.0
     for pattern in itertools.product((False, True), repeat=verified):
         chance = math.prod(rate if good else 1.0 - rate for rate, good in zip(rates, pattern))
@@ -86,7 +86,7 @@ def moments(rates, verified):
 
 
 def excess_p(rates, run, fewest):
-    """Accepted tokens beyond the expectation, of requests whose rounds verify `fewest` drafts or one more: p-value."""
+    """p-value of the accepted tokens beyond the expectation, for requests whose rounds verify `fewest` drafts or one more."""
     rounds, drafted, accepted = (np.array(run.whole(name)) for name in ("rounds", "drafted", "accepted"))
     longer = (drafted - fewest * rounds).sum()
     (low, low_spread), (high, high_spread) = moments(rates, fewest), moments(rates, fewest + 1)
@@ -117,7 +117,7 @@ def fixed_budget(bench, checks):
 
 
 class JudgedWhole:
-    """A run that verifies as much as `budget` and accepts, a round, as much as `whole`."""
+    """A run that verifies as many tokens as `budget` and accepts, per round, as many as `whole`."""
 
     def __init__(self, budget, whole):
         share = sum(whole.whole("accepted")) / sum(whole.whole("rounds"))
@@ -149,7 +149,7 @@ def executed(folder, bench, checks):
             run = bench.run(served({"kind": "adaptive_verification", "draft_length": 7, "confidence": confidence, "budget": "rows", "rows": 2}))
             rounds, accepted = np.array(run.whole("rounds")), np.array(run.whole("accepted"))
             checks.exact(f"{verifier}, {confidence}: two of seven are verified in the mean", sum(run.whole("drafted")), 2 * int(rounds.sum()))
-            if confidence == "history":  # all of one position alike, so that every round verifies two
+            if confidence == "history":  # all drafts of one position have equal confidence, so that every round verifies two
                 checks.p(f"{verifier}: tokens per round", mean_p(rounds + accepted - expected * rounds, 0.0))
         if verifier == "token":
             cut = bench.run(served({"kind": "fixed", "draft_length": 2}))
@@ -160,14 +160,14 @@ def executed(folder, bench, checks):
 
 
 def best_rows(survivals, sequences, target, draft):
-    """The number of verified drafts with the most expected tokens per time, of all that there are; of equals the fewest."""
+    """The number of verified drafts with the most expected tokens per time, from all numbers; the smallest one in a tie."""
     ordered = sorted(survivals, reverse=True)
     rate = [(sequences + sum(ordered[:rows])) / (draft(sequences) + target(sequences + rows)) for rows in range(len(ordered) + 1)]
     return rate.index(max(rate))
 
 
 def chosen_budget(folder, bench, checks):
-    """vLLM's budget where every draft's chance is known: the first step's drafts count as sure, later ones as what they are."""
+    """vLLM's budget if every draft's probability is known: the first step's drafts count as certain, later ones with their probability."""
     length, overlap = 4, 0.7
     (folder / "even.jsonl").write_text(json.dumps({"overlap": [overlap] * 40}) + "\n")
     cost = {"target_fixed_ms": 6, "target_ms_per_token": 0.5, "draft_fixed_ms": 0.8, "draft_ms_per_token": 0.03}
@@ -175,7 +175,7 @@ def chosen_budget(folder, bench, checks):
     def target(rows):
         return cost["target_fixed_ms"] + cost["target_ms_per_token"] * rows
 
-    def draft(sequences):  # its first pass has all rows of a step whose drafts are all verified
+    def draft(sequences):  # its first pass has all rows of a step in which all drafts are verified
         return length * cost["draft_fixed_ms"] + cost["draft_ms_per_token"] * (sequences * (length + 1) + (length - 1) * sequences)
 
     differ = 0

@@ -1,4 +1,4 @@
-// What a server does at a batch that never changes is what `specsim plan` prices and what a lockstep placement plays.
+// At a constant batch a server takes the time that `specsim plan` estimates and that a lockstep placement simulates.
 #include "sim/hardware/latency/round_time.h"
 #include "sim/serving/serve/step_price.h"
 #include "tests/placement/batches.h"
@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kPs = 1e-12;
 
-// `requests` equal ones at once, none behind them: every step decodes all of them.
+// `requests` equal ones at once, and no later ones: every step decodes all of them.
 std::string saturated(int requests, int prompt, int output, int draft_length, const std::string& alpha, const std::string& cost,
                       const std::string& method = "eagle", bool async = false) {
   return fmt::format(R"(serve:
@@ -33,13 +33,13 @@ cost: {5}
 
 }  // namespace
 
-TEST_CASE("saturated at a batch, the server emits what the plan's round says", "[serve]") {
+TEST_CASE("saturated at a batch, the server emits the tokens of the plan's round", "[serve]") {
   constexpr int batch = 12;
   constexpr int prompt = 500;
   for (const int draft_length : {1, 4}) {
     for (const bool accepted : {true, false}) {
-      // Draft rows cost nothing but where a round has as many in both: two at draft length 1, all accepted. The plan's draft
-      // reads the token that it has not seen, the server's first draft pass all rows of the step.
+      // Draft rows are free, except in rounds with the same number of rows in both: two at draft length 1, all accepted. The
+      // plan's draft reads the token that it has not seen; the server's first draft pass reads all rows of the step.
       const bool rows_agree = draft_length == 1 && accepted;
       const int rounds = 60;
       const int a_round = accepted ? draft_length + 1 : 1;
@@ -63,7 +63,7 @@ TEST_CASE("saturated at a batch, the server emits what the plan's round says", "
   }
 }
 
-TEST_CASE("the roofline prices a server's round as it prices a plan's", "[serve]") {
+TEST_CASE("the roofline gives a server's round and a plan's round the same latency", "[serve]") {
   const std::string cost = "{model: roofline, hardware: h100-sxm, target: llama-3.1-8b, draft: none, engine: vllm}";
   const int rounds = 40;
   const load::ServeExperiment experiment = server(saturated(24, 800, 1 + rounds * 4, 3, "1", cost, "ngram", true));
@@ -75,7 +75,7 @@ TEST_CASE("the roofline prices a server's round as it prices a plan's", "[serve]
         Approx(plan).epsilon(1e-9));
 }
 
-TEST_CASE("a speculating batch is a lockstep placement's, but for the drafts that its last step makes for nobody", "[serve]") {
+TEST_CASE("a speculating batch equals a lockstep placement's, except for the unused drafts of its last step", "[serve]") {
   const int draft_length = 3;
   const int rounds = 20;
   const double draft_us = 700.0;
@@ -98,11 +98,13 @@ TEST_CASE("a speculating batch is a lockstep placement's, but for the drafts tha
                   "draft_fixed_ms: 0.7, overhead_ms: 0.3}")));
     CAPTURE(accepted, served.result.totals[0].busy, served.result.totals[0].drafting, expected.target_busy.ps());
     CAPTURE(expected.time_to_first_token.ps(), served.result.sequences[0].first_token);
-    // The target's passes, to the picosecond; the placement counts what a round costs beside its passes to the target.
+    // Time of the target's passes, exact to the picosecond; the placement also counts the part of a round outside the target's
+    // passes.
     const std::int64_t beside = std::llround(1e6 * 300.0) * rounds;
     CHECK(served.result.totals[0].busy - served.result.totals[0].drafting + beside == expected.target_busy.ps());
-    // The server drafts behind every step, the prompt's and the last too: rounds + 1 times draft_length passes. The placement
-    // reads the prompt once with the draft and drafts before every verification: rounds times draft_length passes, and one.
+    // The server drafts after every step, including the prompt's and the last: rounds + 1 times draft_length passes. The
+    // placement reads the prompt once with the draft and drafts before every verification: rounds times draft_length passes, and
+    // one.
     const auto more = static_cast<std::int64_t>(std::llround(1e6 * (draft_us * (draft_length - 1) + 300.0)));
     CHECK(served.result.sequences[5].last_token == expected.end.ps() + more);
   }

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Engines that compute prompts and engines that decode, with a link between them: every moment of a request, worked out by hand.
+"""Engines that compute prompts and engines that decode, with a link between them: every moment of a request, calculated by hand.
 
 Runs at the root of the repository; SPECSIM names the program.
 """
@@ -12,7 +12,7 @@ from bench import Bench, Checks, columns, config  # noqa: E402
 
 MS = 1_000_000_000  # picoseconds
 COST = {"target_fixed_ms": 2.0, "target_ms_per_token": 0.01, "draft_fixed_ms": 0.5}
-BYTES, GB, LATENCY = 100_000, 1.0, 0.25  # a token's cache takes 0.1 ms
+BYTES, GB, LATENCY = 100_000, 1.0, 0.25  # a token's cache takes 0.1 ms on the link
 
 
 SCHEDULERS = ({"kind": "vllm_v1", "async": False, "max_num_seqs": 16}, {"kind": "sglang", "max_running_requests": 16},
@@ -39,31 +39,31 @@ def one(bench, checks, scheduler):
     checks.exact("on the link", run.ps("transfer_s"), [move + MS // 4, arrives[1] - first[1]])
     checks.exact("rows of prompts are computed once", sum(run.whole("prefill_rows", steps=True)), 200)
     checks.rejects_exactly("ends", "a link without a queue", run.ps("last_token_s")[1] != first[1] + move + MS // 4 + 4 * step)
-    # The second comes over the link while the first decodes, and waits in a queue once more, behind its first token.
+    # The second comes over the link while the first decodes, and waits in a queue again, after its first token.
     run = bench.run(apart(bench.trace("long", [(0, 100, 20, 0), (500, 100, 5, 0)]), prefill=2, scheduler=scheduler))
     summary = columns(run.folder / "summary.csv")
     checks.exact("before the first admission nobody waits", float(summary["mean_queue_ms"][0]), 0.0)
     checks.holds("the second waits for the engine that decodes", float(summary["mean_e2el_queue_ms"][0]) > 0.0)
-    # The client gets no token from the engine of the prompt, and the one that decodes computes the prompt's last token again.
+    # The client gets no token from the prefill engine, and the decoding engine computes the prompt's last token again.
     made = apart(bench.trace("silent", [(0, 100, 5, 0), (500, 100, 5, 0), (90000, 100, 1, 0)]), prefill=2, scheduler=scheduler)
     made["serve"]["replicas"]["first_token"] = "decode"
     run = bench.run(made)
     begins = [arrives[0], max(arrives[1], arrives[0] + 5 * step), 90 * MS + prompt + move + MS // 4]
     checks.exact("first tokens of the engine that decodes", run.ps("first_token_s"), [begin + step for begin in begins])
     checks.exact("ends behind them", run.ps("last_token_s"), [begins[0] + 5 * step, begins[1] + 5 * step, begins[2] + step])
-    # A link that more is sent over than it carries is no server that keeps up.
+    # If more is sent over the link than it carries, the server does not keep up.
     for rate, overloaded in ((200, "1"), (50, "0")):
         run = bench.run(apart({"process": "poisson", "rate": rate, "requests": 400}, prefill=4, count=4, scheduler=scheduler,
                               lengths={"prompt": {"fixed": 100}, "output": {"fixed": 2}}))
         if scheduler["kind"] != "static":
-            checks.exact(f"{rate} caches a second over a link of 100", columns(run.folder / "summary.csv")["overloaded"][0].split(".")[0], overloaded)
-    # One token is all from the prefill engine.
+            checks.exact(f"{rate} caches per second over a link of 100", columns(run.folder / "summary.csv")["overloaded"][0].split(".")[0], overloaded)
+    # The prefill engine gives only one token.
     run = bench.run(apart(bench.trace("short", [(0, 100, 1, 0)]), scheduler=scheduler))
     checks.exact("one token", run.ps("last_token_s"), [prompt])
 
 
 def crowded(bench, checks, scheduler):
-    """Conservation under load, by other schedulers than vLLM's: every second has one cause, prompts are computed apart."""
+    """Conservation under load, with other schedulers than vLLM's: every second has one cause, and prompts are computed separately."""
     lengths = {"prompt": {"uniform": {"from": 20, "to": 150}}, "output": {"uniform": {"from": 1, "to": 60}}}
     speculation = {"policy": {"kind": "fixed", "draft_length": 2}, "acceptance": {"alpha": 0.6}}
     run = bench.run(apart({"process": "poisson", "rate": 60, "requests": 200}, 2, 2, speculation, lengths, scheduler, kv={"block": 16, "blocks": 60}), steps=True)

@@ -1,4 +1,4 @@
-// When requests are sent, against the distributions that arrival processes are named after.
+// Send times of requests, compared with the distributions that arrival processes are named after.
 #include "sim/serving/arrivals/arrivals.h"
 #include "sim/foundation/rng/address.h"
 #include "sim/serving/arrivals/lengths.h"
@@ -38,7 +38,7 @@ arrivals::RequestTrace filled(const arrivals::ArrivalProcess& process) {
   return trace;
 }
 
-// Lengths of so many requests; empty where `text` is refused.
+// Lengths of the given number of requests; empty if `text` is refused.
 std::vector<double> lengths(const std::string& text, std::size_t count) {
   Diagnostics diagnostics;
   const auto distribution = arrivals::read_lengths(config::parse_text(text, "t", diagnostics), "prompt", diagnostics);
@@ -54,7 +54,7 @@ double mean(const std::vector<double>& all) {
   return std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
 }
 
-// What a trace file of this text has, or the first complaint.
+// The first error for a trace file with this text, or a summary of the trace.
 std::string refusal(const std::string& text) {
   const tests::TemporaryFile file(text);
   Diagnostics diagnostics;
@@ -78,8 +78,8 @@ std::vector<double> gaps(const arrivals::ArrivalProcess& process, std::uint64_t 
   return all;
 }
 
-// p, two-sided, of the sum of gaps that are gamma with this shape and mean 1 / rate: 2 shape rate sum is chi-squared with 2 n
-// shape degrees.
+// Two-sided p of the sum of gaps that are gamma distributed with this shape and mean 1 / rate: 2 shape rate sum is chi-squared
+// with 2 n shape degrees.
 double p_of_sum(const std::vector<double>& all, double rate, double shape) {
   double sum = 0.0;
   for (const double gap : all) sum += gap;
@@ -87,7 +87,7 @@ double p_of_sum(const std::vector<double>& all, double rate, double shape) {
   return 2.0 * std::min(above, 1.0 - above);
 }
 
-// p that single gaps are so distributed, by twenty classes that are equally likely.
+// p that single gaps have this distribution, by twenty equally likely classes.
 double p_of_shape(const std::vector<double>& all, double rate, double shape) {
   std::vector<double> bins(20, 0.0);
   for (const double gap : all) {
@@ -100,7 +100,7 @@ double p_of_shape(const std::vector<double>& all, double rate, double shape) {
 }  // namespace
 
 TEST_CASE("gamma and Poisson gaps have the stated rate and shape", "[arrivals][stat]") {
-  // Mutants: a rate that is 2 % off, at a relative error of .25 % to .7 % of the mean of 40,000 gaps; the shape of another
+  // Mutants: a rate that is 2 % off, with a relative error of .25 % to .7 % of the mean of 40,000 gaps; the shape of another
   // process.
   constexpr int kRequests = 40000;
   const std::string more = fmt::format(", requests: {}}}", kRequests);
@@ -138,16 +138,15 @@ TEST_CASE("clients of a closed loop keep their pause and their rate at another c
   CHECK(filled(*own).concurrency == 4);
   CHECK(filled(*more).concurrency == 9);
   CHECK(filled(*more).think == 250'000'000'000);
-  CHECK(static_cast<double>(filled(*more).requests.back().due) == Approx(2e12));  // ten requests at 5 a second
+  CHECK(static_cast<double>(filled(*more).requests.back().due) == Approx(2e12));  // ten requests at 5 per second
   CHECK(static_cast<double>(filled(*own->with_rate(20.0)).requests.back().due) == Approx(0.5e12));
   CHECK(filled(*own->with_requests(3)).requests.size() == 3);
   CHECK(make("closed", "{concurrency: 4, requests: 10}")->with_rate(1.0) == nullptr);
 }
 
-TEST_CASE("a rate that goes round its levels has their mean by time", "[arrivals][stat]") {
-  // 10 a second for 1 s in the mean, then none for 3 s: 2.5 a second. 2,000 rounds of both leave an error of about 2.5 %, and
-  // four of these are allowed. Mutants: time without requests is left out or counts backwards; levels' times taken for each
-  // other.
+TEST_CASE("a rate that cycles through its levels has their time-weighted mean", "[arrivals][stat]") {
+  // 10 per second for 1 s in the mean, then none for 3 s: 2.5 per second. 2,000 rounds of both leave an error of about 2.5 %, and
+  // four of these are allowed. Mutants: time without requests is left out or counts backwards; the levels' times are exchanged.
   const auto own = make("markov_modulated", "{rates: [10, 0], holding_s: [1, 3], requests: 20000}");
   const auto faster = own->with_rate(5.0);
   CHECK(1.0 / mean(gaps(*own)) == Approx(2.5).epsilon(0.1));
@@ -162,13 +161,13 @@ TEST_CASE("a rate that goes round its levels has their mean by time", "[arrivals
 }
 
 TEST_CASE("levels that send nothing are passed over together", "[arrivals][stat]") {
-  // A request in 2e9 s at levels of a microsecond: drawn stay by stay it would take 1e15 of them. Any run refuses a moment so
-  // far.
+  // A request in 2e9 s at levels of a microsecond: drawn stay by stay it would take 1e15 draws. A run refuses such a late time
+  // anyway.
   const auto rare = make("markov_modulated", "{rates: [0, 1e-9], holding_s: [1e-6, 1e-6], requests: 3}");
   CHECK(static_cast<double>(filled(*rare).requests.back().due) >= arrivals::kLongestRun * arrivals::kPicosecondsPerSecond);
-  // Levels change so often that the gaps are exponential, of the mean by time: (3e-3 * 1 + 0 * 2) / 3 a second. 250 of them leave
-  // an error of 6.3 %, and four of these are allowed. Mutants: the time of one level is left out (1/3 or 2/3 of the mean); the
-  // levels' times are taken for each other (half of it); a round too few or too many is nothing.
+  // Levels change so often that the gaps are exponential, with the time-weighted mean: (3e-3 * 1 + 0 * 2) / 3 per second. 250
+  // gaps leave an error of 6.3 %, and four of these are allowed. Mutants: the time of one level is left out (1/3 or 2/3 of the
+  // mean); the levels' times are exchanged (half of it). An additional round changes nothing.
   const auto often = make("markov_modulated", "{rates: [3e-3, 0], holding_s: [1e-3, 2e-3], requests: 250}");
   CHECK(mean(gaps(*often)) == Approx(1000.0).epsilon(0.25));
   const std::vector<double> all = gaps(*often);
@@ -178,15 +177,15 @@ TEST_CASE("levels that send nothing are passed over together", "[arrivals][stat]
 }
 
 TEST_CASE("a trace's hashes are counted before there is room for them", "[arrivals]") {
-  // The last range would be the one too many; a range alone has its own bound.
+  // The last range would be one too many; a single range has its own bound.
   const std::string head = "arrived_us,prompt,output,block_hashes\n";
   std::string text = head;
   for (int i = 0; i < 6; ++i) text += "0,99999999,1,0-6249999\n";
-  CHECK(refusal(text).find("has over 33554432 hashes of blocks") != std::string::npos);
+  CHECK(refusal(text).find("makes over 33554432 hashes of blocks") != std::string::npos);
   CHECK(refusal(head + "0,99999999,1,0-99999999\n").find("block_hashes is \"0-99999999\"") != std::string::npos);
 }
 
-TEST_CASE("a session's turns follow one another and hold what was said before", "[arrivals]") {
+TEST_CASE("a session's turns follow one another and repeat the conversation before them", "[arrivals]") {
   const auto own = make("sessions", "{rate: 2, requests: 3000, turns: 3, gap_s: 5, prefix: 32, prompt: 10, output: 22}");
   const arrivals::RequestTrace trace = filled(*own);
   REQUIRE(trace.requests.size() == 3000);
@@ -204,7 +203,7 @@ TEST_CASE("a session's turns follow one another and hold what was said before", 
     CHECK(request.prompt == before.prompt + 22 + 10);
     CHECK(request.due > before.due);
     pauses.push_back(static_cast<double>(request.due - before.due) / 1e12);
-    // Its blocks begin with those of the turn before: all of them but one that was not full.
+    // Its blocks begin with those of the turn before: all except a partly filled one.
     for (std::uint32_t block = 0; block < before.hashes; ++block)
       CHECK(trace.hashes[request.first_hash + block] == trace.hashes[before.first_hash + block]);
   }
@@ -252,7 +251,7 @@ TEST_CASE("lengths have the stated distributions", "[arrivals][stat]") {
   for (const double k : lognormal) squares += (k - 1000.0) * (k - 1000.0);
   CHECK(mean(lognormal) == Approx(1000.0).epsilon(0.035));
   CHECK(std::sqrt(squares / kCount) == Approx(1200.0).epsilon(0.12));
-  // Uniform: each of 3 to 12 as often.
+  // Uniform: each of 3 to 12 equally often.
   std::vector<double> dice(10, 0.0);
   for (const double k : lengths("{uniform: {from: 3, to: 12}}", kCount)) ++dice.at(static_cast<std::size_t>(k) - 3);
   CHECK(tests::chi_square_p(dice, kCount / 10.0) > 1e-3);
@@ -264,7 +263,7 @@ TEST_CASE("lengths have the stated distributions", "[arrivals][stat]") {
   }
 }
 
-TEST_CASE("recorded requests come when their file says, by the calendar", "[arrivals]") {
+TEST_CASE("recorded requests come at the times in their file, by the calendar", "[arrivals]") {
   // A leap day between, and a second after midnight: 2024-02-28 23:59:59.5 to 2024-03-01 00:00:00.75 is a day and 1.25 s.
   const tests::TemporaryFile file(
       "TIMESTAMP,ContextTokens,GeneratedTokens\n2024-02-28 23:59:59.5000000,10,3\n2024-03-01 00:00:00.7500000,20,4\n"
@@ -287,7 +286,7 @@ TEST_CASE("recorded requests come when their file says, by the calendar", "[arri
   CHECK(refusal(azure + "2023-02-29 00:00:00,10,3\n") != "");
   CHECK(refusal(azure + "2024-01-31 23:60:00,10,3\n") != "");
   CHECK(refusal(azure + "2024-01-01 00:00:00,10,3\n2024-02-15 00:00:00,10,3\n").empty());
-  CHECK(refusal(azure + "2024-01-01 00:00:00,10,3\n2024-02-20 00:00:00,10,3\n") != "");  // longer than a run may be
+  CHECK(refusal(azure + "2024-01-01 00:00:00,10,3\n2024-02-20 00:00:00,10,3\n") != "");  // longer than the limit of a run
   CHECK(refusal("arrived_us,prompt,output,priority\n0,10,3,-1000000000\n5,10,3,1000000000\n").empty());
   CHECK(refusal("arrived_us,prompt,output,priority\n0,10,3,-1000000001\n") != "");
   CHECK(refusal("arrived_us,prompt,output\n5,10,3\n5,10,3\n").empty());
@@ -303,7 +302,7 @@ TEST_CASE("recorded requests in the forms of others keep their times, lengths an
     REQUIRE(own != nullptr);
     return own;
   };
-  // Qwen-Bailian's: seconds, and a hash for 16 tokens. Mutants: milliseconds, 1.5 ms; a hash for 512 tokens, refused.
+  // Qwen-Bailian's trace: seconds, and a hash per 16 tokens. Mutants: milliseconds, 1.5 ms; a hash per 512 tokens, refused.
   const auto bailian = read(
       R"({"chat_id": 0, "parent_chat_id": -1, "timestamp": 0.0, "input_length": 33, "output_length": 5, "type": "text", "turn": 1, "hash_ids": [7, 8, 9]}
 {"chat_id": 1, "parent_chat_id": 0, "timestamp": 1.5, "input_length": 16, "output_length": 6, "type": "text", "turn": 2, "hash_ids": [7]}
@@ -315,8 +314,8 @@ TEST_CASE("recorded requests in the forms of others keep their times, lengths an
   CHECK(bailian->notes().empty());
   const auto images = read(R"({"chat_id": 0, "timestamp": 0.0, "input_length": 3, "output_length": 5, "type": "image"})");
   CHECK(images->notes().size() == 1);
-  // AIPerf's sessions: a turn comes `delay` ms after the answer before, and says all again. 100 + 40 + 10 tokens; in order of
-  // due.
+  // AIPerf's sessions: a turn comes `delay` ms after the answer before, and repeats the whole conversation. 100 + 40 + 10 tokens;
+  // in order of due.
   const arrivals::RequestTrace turns = filled(*read(
       R"({"session_id": "a", "timestamp": 0, "input_length": 100, "output_length": 40}
 {"session_id": "a", "delay": 2000, "input_length": 10, "output_length": 7}
@@ -328,13 +327,13 @@ TEST_CASE("recorded requests in the forms of others keep their times, lengths an
   CHECK(turns.requests[2].prompt == 150);
   CHECK(turns.requests[2].due == 2'000'000'000'000);
   CHECK(turns.requests[2].follows == 1);
-  // The first 8 blocks of 140 tokens are those that the first turn and its answer left; session b shares none.
+  // The first 8 blocks of 140 tokens are those of the first turn and its answer; session b shares none.
   CHECK(turns.requests[2].hashes == 9);
   for (std::uint32_t i = 0; i < 8; ++i)
     CHECK(turns.hashes[turns.requests[2].first_hash + i] == turns.hashes[turns.requests[0].first_hash + i]);
   CHECK(turns.hashes[turns.requests[1].first_hash] != turns.hashes[turns.requests[0].first_hash]);
-  // vLLM's custom data set: 28 bytes are 7 tokens; all at once, or at a rate: the last of 400 after 200 s, to 4 standard errors
-  // of 10.
+  // vLLM's custom data set: 28 bytes are 7 tokens. All come at once, or at a rate: the last of 400 after 200 s, within 4 standard
+  // errors of 10 s.
   std::string custom;
   for (int i = 0; i < 400; ++i) custom += "{\"prompt\": \"What is the capital of Iran\\n\", \"output_tokens\": 12}\n";
   const arrivals::RequestTrace at_once = filled(*read(custom));
@@ -344,8 +343,9 @@ TEST_CASE("recorded requests in the forms of others keep their times, lengths an
   const arrivals::RequestTrace spread = filled(*read(custom, ", rate: 2"));
   CHECK(std::abs(static_cast<double>(spread.requests[399].due) - 200e12) < 40e12);
   CHECK(std::abs(static_cast<double>(filled(*read(custom)->with_rate(4.0)).requests[399].due) - 100e12) < 20e12);
-  // A list of lengths as CSV, and what is not counted.
-  CHECK(read("num_prefill_tokens,num_decode_tokens,pd_ratio\n10,3,3.3\n")->notes().size() == 1);  // that it has no times
+  // A list of lengths as CSV, and columns that are ignored.
+  CHECK(read("num_prefill_tokens,num_decode_tokens,pd_ratio\n10,3,3.3\n")->notes().size() ==
+        1);  // a warning that it has no times
   const auto azure = read("TIMESTAMP,NumImages,ContextTokens,GeneratedTokens\n2024-05-12 00:00:00.003908+00:00,1,1452,5\n");
   REQUIRE(azure->notes().size() == 1);
   CHECK(azure->notes()[0].find("NumImages") != std::string::npos);

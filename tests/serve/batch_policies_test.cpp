@@ -1,5 +1,5 @@
-// Policies of servers that choose one draft length for the batch, step by step beside oracles written from SGLang's program: what
-// is observed is drawn at random, so that a rule that differs in a window, a threshold or a batch's size parts from it.
+// Policies of servers that choose one draft length for the batch, step by step next to oracles written from SGLang's program.
+// Observations are drawn at random, so that a rule with another window, threshold or batch size diverges.
 #include "sim/foundation/config/choose.h"
 #include "sim/serving/serve/policy.h"
 
@@ -41,7 +41,7 @@ std::string refused(const std::string& yaml) {
   return diagnostics.list().front().message;
 }
 
-// A step's verdicts: how many drafts each sequence accepted.
+// Results of a step: the number of accepted drafts of each sequence.
 struct Played {
   std::vector<int> accepted;
   int drafted = 0;
@@ -65,16 +65,16 @@ void tell(serve::ServerPolicy& policy, const Played& played) {
   policy.observe({static_cast<std::uint32_t>(played.accepted.size()), verified, accepted});
 }
 
-// strategy throughput_aware, with what a mutant gets wrong.
+// strategy throughput_aware, with the faults of mutants.
 struct ThroughputOracle {
   int window = 20;
-  bool clears = true;      // what lies behind a shorter length is forgotten
+  bool clears = true;      // observations of longer lengths are forgotten
   bool carries_on = true;  // rates of positions without drafts go on geometrically, not as 0
-  bool pads = true;        // batches count as the graph that they are padded to
+  bool pads = true;        // batches count with the size of the graph that they are padded to
   std::map<int, std::vector<int>> candidates = {{1, {1, 3, 5, 7}}, {8, {1, 3, 5}}, {32, {1, 3}}, {128, {1}}};
 
   std::vector<std::vector<double>> shares = std::vector<std::vector<double>>(7);  // [position], newest last
-  int length = 5;  // the middle of [1, 3, 5, 7], as the program takes it
+  int length = 5;                                                                 // the middle of [1, 3, 5, 7], as in the program
   int count = 0;
 
   [[nodiscard]] double rate(std::size_t at) const {
@@ -137,7 +137,7 @@ struct ThroughputOracle {
   }
 };
 
-// strategy ema with its default configuration, with what a mutant gets wrong.
+// strategy ema with its default configuration, with the faults of mutants.
 struct EmaOracle {
   bool apart = true;  // each range of batches has an average of its own
   double weight = 0.2;
@@ -188,7 +188,7 @@ struct EmaOracle {
   }
 };
 
-// Steps of batches that come and go, with acceptance that drifts, until the two part; the number of steps if they do not.
+// Steps of batches that come and go, with acceptance that drifts, until the two diverge; the number of steps if they do not.
 template <class Oracle>
 int steps_alike(const std::string& yaml, Oracle oracle, std::uint64_t seed) {
   const std::unique_ptr<serve::ServerPolicy> policy = made(yaml);
@@ -248,16 +248,16 @@ TEST_CASE("speculation_gate stops for good once the mean of a whole window is be
   const auto gate = made(yaml + "}");
   tell(*gate, {{0, 0}, 4});
   tell(*gate, {{1, 1}, 4});
-  CHECK(gate->draft_length(batch) == 4);  // the window is not full. Mutant: the mean of what there is
+  CHECK(gate->draft_length(batch) == 4);  // the window is not full. Mutant: the mean of the observations so far
   tell(*gate, {{4, 4}, 4});
   CHECK(gate->draft_length(batch) == 0);  // (0 + .25 + 1) / 3
   for (int i = 0; i < 5; ++i) tell(*gate, {{4, 4}, 4});
   CHECK(gate->draft_length(batch) == 0);  // Mutant: on again when the newest steps are good
-  // A step's acceptance is that of its sequences together: 4 of 8, exactly the threshold. Mutant: not above is below.
+  // A step's acceptance is that of all its sequences: 4 of 8, exactly the threshold. Mutant: only above, not at the threshold.
   const auto even = made(yaml + "}");
   for (int i = 0; i < 6; ++i) tell(*even, {{4, 0}, 4});
   CHECK(even->draft_length(batch) == 4);
-  // The oldest step makes way; steps without drafts do not count. Mutant: the mean of all steps, .42.
+  // The oldest step is dropped; steps without drafts do not count. Mutant: the mean of all steps, .42.
   const auto rolling = made(yaml + "}");
   for (const int accepted : {4, 4, 0, 2, 4, 0}) {
     tell(*rolling, {{accepted, accepted}, 4});
@@ -277,10 +277,10 @@ TEST_CASE("speculation_gate stops for good once the mean of a whole window is be
   CHECK(small->draft_length({1, 0, 0.0}) == 4);
 }
 
-TEST_CASE("Settings of batch policies that make no sense are refused") {
+TEST_CASE("contradictory settings of batch policies are refused") {
   CHECK(
       refused("{kind: adaptive, policy: additive, per: batch}") ==
-      "additive chooses for each sequence, allowed with per: batch: a policy whose batch drafts alike, as ema_tiers or goodput");
+      "additive chooses for each sequence, allowed with per: batch: a policy with one length per batch, as ema_tiers or goodput");
   CHECK(refused("{kind: adaptive, policy: ema_tiers, per: batch, batches: [1, 8, 8]}") ==
         "batches has 8, allowed: increasing integers from 1");
   CHECK(refused("{kind: adaptive, policy: ema_tiers, per: batch, batches: [2]}") ==

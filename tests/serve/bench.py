@@ -1,7 +1,7 @@
-"""What the tests of queues share: a run of `specsim serve` (or of the reference, with a mutant) as arrays, and p-values.
+"""Helpers of the queueing tests: a run of `specsim serve` (or of the reference, with a mutant) as arrays, and p-values.
 
-A statistical check gives a p-value; the level is set once all are counted, so that the whole file raises a false alarm in one of
-ten thousand choices of its seeds (Sidak). Each check also runs on something that is wrong and must be rejected there.
+A statistical check gives a p-value. The level is set once all are counted, so that the whole file raises a false alarm in one of
+ten thousand choices of its seeds (Sidak). Each check also runs on a wrong result that it must reject.
 """
 import csv
 import json
@@ -57,7 +57,7 @@ def columns(path):
 
 
 def serve(folder, *options, wanted=0):
-    """`specsim serve` in a folder, with what it printed; the test ends where its status is another."""
+    """Runs `specsim serve` in a folder and returns its output; the test ends if the status is not the expected one."""
     done = subprocess.run([SPECSIM, "serve", *map(str, options)], cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode != wanted:
         raise SystemExit(f"serve {' '.join(map(str, options))}: exit {done.returncode}: {done.stderr.strip()}")
@@ -65,7 +65,7 @@ def serve(folder, *options, wanted=0):
 
 
 class Bench:
-    """Runs configs in a folder: with the program, or alone with the reference."""
+    """Runs configs in a folder: with the program, or only with the reference."""
 
     def __init__(self, folder, alone):
         self.folder, self.alone, self.count = Path(folder), alone, 0
@@ -94,7 +94,7 @@ class Bench:
 
 
 def config(arrivals, cost, lengths=None, speculation=None, kv=None, frontend_ms=0, seed=1, **scheduler):
-    """Synchronous, one request at a time unless said otherwise."""
+    """Synchronous, one request at a time by default."""
     section = {"kind": "vllm_v1", "max_num_batched_tokens": 100000, "max_num_seqs": 1, "async": False, "reserve_full_isl": False}
     section.update(scheduler)
     serve = {"scheduler": section, "kv": kv or {"block": 16}, "arrivals": arrivals}

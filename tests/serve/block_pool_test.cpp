@@ -14,7 +14,7 @@ using specsim::serve::BlockPool;
 
 namespace {
 
-// The same rules in the plainest form: a list of free blocks in the order in which they were freed, and a search for hashes.
+// The same rules in the simplest form: a list of free blocks in the order in which they were freed, and a search for hashes.
 class PlainPool {
  public:
   explicit PlainPool(std::uint32_t blocks) {
@@ -49,7 +49,7 @@ class PlainPool {
 
 }  // namespace
 
-TEST_CASE("a pool with prefixes does what a plain list of free blocks does", "[block_pool]") {
+TEST_CASE("a pool with prefixes behaves like a plain list of free blocks", "[block_pool]") {
   constexpr std::uint32_t kBlocks = 24;
   BlockPool pool(kBlocks, 16, true);
   PlainPool plain(kBlocks);
@@ -67,7 +67,7 @@ TEST_CASE("a pool with prefixes does what a plain list of free blocks does", "[b
       held.erase(held.begin() + static_cast<std::ptrdiff_t>(at));
       continue;
     }
-    // A sequence of up to four blocks of few contents: what is cached is used again, the rest is taken.
+    // A sequence of up to four blocks of few contents: cached blocks are used again, others are allocated.
     std::vector<BlockPool::Block> blocks;
     for (std::uint64_t i = 0; i < 1 + (draw >> 4) % 4; ++i) {
       const std::uint64_t hash = (draw >> (16 + 4 * i)) % 40;
@@ -111,7 +111,7 @@ TEST_CASE("blocks are counted up to the last token", "[block_pool]") {
   CHECK_FALSE(endless.caches());
 }
 
-TEST_CASE("a pool without a limit forgets no content, and hands out again what has none", "[block_pool]") {
+TEST_CASE("a pool without a limit drops no content, and reuses blocks without content", "[block_pool]") {
   BlockPool pool(specsim::serve::kUnlimitedBlocks, 16, true);
   REQUIRE(pool.caches());
   const BlockPool::Block known = pool.take_one();

@@ -1,13 +1,13 @@
-// Whether the intervals of `specsim serve` hold the truth in 93 to 97 of 100 runs: means and percentiles of one run and of several
-// replications, throughput, capacities, the load where two curves cross, and the largest load that keeps an SLO.
+// Whether the intervals of `specsim serve` hold the truth in 93 to 97 of 100 runs: means and percentiles of one run and of
+// several replications, throughput, capacities, the load where two curves cross, and the largest load that keeps an SLO.
 //
-// The truth is that of a run of a million requests (throughput: of all runs together, since it counts how long the last requests
-// take). Changes relative to plain decoding: tests/slow/interval_coverage_test.py.
+// The truth is that of a run of a million requests (throughput: of all runs together, since it includes the time of the last
+// requests). Changes relative to no speculation: tests/slow/interval_coverage_test.py.
+#include "tests/support/coverage.h"
 #include "sim/answers/load/capacity.h"
 #include "sim/answers/load/slo.h"
 #include "sim/answers/load/verdict.h"
 #include "tests/serve/servers.h"
-#include "tests/support/coverage.h"
 
 #include <catch2/catch.hpp>
 
@@ -35,7 +35,7 @@ serve:
   slo: {{ttft_ms: 400}}
 cost: {{model: affine, target_fixed_ms: 8, target_ms_per_token: 0.5, draft_fixed_ms: 0.5, draft_ms_per_token: 0.05}}
 )",
-                             seed, requests));
+                            seed, requests));
 }
 
 load::SweepRunner runner_of(int replications, bool capacity) {
@@ -65,10 +65,10 @@ std::optional<load::CurveFigure> crossing_in(const std::vector<load::CurvePoint>
 
 double throughput(const serve::Summary& summary) { return summary.output_throughput; }
 
-// Servers at about half and at three quarters of what they complete.
+// Servers at about half and at three quarters of their capacity.
 const std::vector<double> kRates = {6, 9.5};
 
-// `capacities`: of each point; NaN: not known.
+// `capacities`: of each point; NaN: unknown.
 std::map<std::string, Coverage> latencies(int replications, std::size_t requests, const std::vector<load::CurvePoint>& truths,
                                           const std::vector<report::Estimate>& capacities) {
   std::map<std::string, Coverage> held;

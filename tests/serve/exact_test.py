@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""`specsim serve` decides, step by step, as the plain reference beside this file does: every row of requests.csv and steps.csv.
+"""`specsim serve` decides, step by step, as the plain reference in this folder does: every row of requests.csv and steps.csv.
 
-Small configs made at random over all options of the scheduler, in overload: chunks, preemption, speculation with accepted
-drafts from a file, prefix caching, priorities, synchronous and asynchronous. Every deliberate mistake of reference.MUTANTS must
-make at least one comparison fail. Runs at the root of the repository; SPECSIM names the program. `exact_test.py --self` does
-without the program and shows that the configs tell the mutants apart.
+Small random configs over all options of the scheduler, in overload: chunks, preemption, speculation with accepted drafts from a file,
+prefix caching, priorities, synchronous and asynchronous. Every deliberate mistake of reference.MUTANTS must make at least one comparison
+fail. Runs at the root of the repository; SPECSIM names the program. `exact_test.py --self` runs without the program and shows that the
+configs detect each mutant.
 """
 import csv
 import json
@@ -60,7 +60,7 @@ def make(number, folder):
     chunked = ranked or g.random() < 0.85
     tokens = g.randint(6, 14) if ranked else g.randint(4, 14) if tight_budget else g.randint(10, 120)
     if method == "draft_model" and longest:
-        g.choice([0, seqs])  # once chosen here; vLLM does not start without a row for each
+        g.choice([0, seqs])  # vLLM does not start without a row for each request
         tokens += seqs
     if not chunked:
         tokens = largest + g.randint(0, 60) + (seqs if method == "draft_model" and longest else 0)
@@ -117,7 +117,7 @@ def make(number, folder):
 
 
 def run_reference(config, folder, mutant=None):
-    """Its rows as written, or a word where a mutant came to a halt."""
+    """Its rows as written, or a word if a mutant came to a halt."""
     try:
         engine = reference.build(config, folder, mutant)
         engine.limit = STEPS
@@ -154,7 +154,7 @@ def same_cell(column, a, b):
     if a == b:
         return True
     if column == "free_blocks":
-        return not a.isdigit() or int(a) >= 1 << 30 or int(b) >= 1 << 30  # a pool without a limit has no figure to compare
+        return not a.isdigit() or int(a) >= 1 << 30 or int(b) >= 1 << 30  # a pool without a limit has no value to compare
     if column.endswith("_s"):
         return a != "" and b != "" and Decimal(a) == Decimal(b)
     return False
@@ -207,7 +207,7 @@ def main():
                 print(f"{mutant}: {killers} of {CONFIGS}")
             if not killers:
                 failures += 1
-                print(f"exact_test: no config tells the mutant {mutant} ({reference.MUTANTS[mutant]})")
+                print(f"exact_test: no config detects the mutant {mutant} ({reference.MUTANTS[mutant]})")
     print(f"exact_test: {CONFIGS} configs, {preempted} with preemption, {len(reference.MUTANTS)} mutants, {failures} failures")
     return 1 if failures else 0
 

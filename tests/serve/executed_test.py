@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 """Rounds that `specsim serve` executes are those of `specsim run` and of its theory: every drafter, every verifier, decode's policies.
 
-Each method is served to requests of a fixed length, several at once, and its tokens per round are held to the exact theory that
-`specsim run` prints, or, where a method remembers what went before, to the long run of `specsim run` itself. A round's expected tokens are
-the same wherever an output ends (Wald), so a request's tokens minus the expectation times its rounds have mean zero. The rows that
-are verified must be the tree's nodes, exactly. What is wrong must be rejected: a tree of which only the eldest children are judged,
-and a chain's length that nobody adapts. Runs at the root of the repository; SPECSIM names the program.
+Each method is served to requests of a fixed length, several at once. Its tokens per round are compared with the exact theory that `specsim run`
+prints, or, if a method remembers earlier rounds, with a long run of `specsim run` itself. A round's expected tokens are the same wherever an
+output ends (Wald), so a request's tokens minus the expectation times its rounds have mean zero. The verified rows must be exactly the
+tree's nodes. Mutants that must be rejected: a tree of which only the eldest children are judged, and a chain whose length is not
+adapted. Runs at the root of the repository; SPECSIM names the program.
 """
 import csv
 import json
@@ -31,7 +31,7 @@ def tree(siblings=None, branching=(3, 2, 1)):
     return drafter if siblings is None else dict(drafter, siblings=siblings)
 
 
-# name: drafter, verifier, longest path, and what else the config says.
+# name: drafter, verifier, longest path, and the other keys of the config.
 METHODS = {
     "chain, token": (CHAIN, "token", 4, {}),
     "chain, greedy": (dict(CHAIN, selection="argmax"), "greedy", 4, {"pair": dict(PAIR, target_sampling={"temperature": 0})}),
@@ -112,7 +112,7 @@ def decode_of(method):
 
 
 def longest_path(folder, method):
-    """Of a tree that a drafter makes by itself: `specsim serve` says so when it is asked for another."""
+    """A tree that a drafter makes by itself: `specsim serve` reports it when asked for another."""
     if METHODS[method][2] is not None:
         return METHODS[method][2]
     path = folder / "probe.yaml"
@@ -157,10 +157,10 @@ def judge(folder, bench, checks, method):
     if remembers:
         row = run_row(folder, method, 100000, 1000)
         expected = float(row["tokens_per_round"])
-        # As many rounds as the run's sequences have, where the mean is another over more of them.
+        # As many rounds as the run's sequences have, because the mean changes with the number of rounds of a sequence.
         output = round(1000 * expected) if METHODS[method][3] is FADING else LONG_OUTPUT
         run = bench.run(served(method, length, 50, output), steps=True)
-        # Four standard errors of the long run, and the start, which is another share of it than of the run's.
+        # Four standard errors of the long run, plus the start, which is a different share of the two runs.
         allowance = (4 * float(row["tokens_per_round_se"]) + 0.004 * expected) * np.mean(run.whole("rounds"))
         checks.p(method, mean_p(excess(run, expected), 0.0, allowance))
     else:
@@ -172,7 +172,7 @@ def judge(folder, bench, checks, method):
         run = bench.run(served(method, length, 1000, OUTPUT), steps=True)
         allowance = 0.0 if exact else 4 * float(row["tokens_per_round_se"]) * np.mean(run.whole("rounds"))
         checks.p(method, mean_p(excess(run, expected), 0.0, allowance))
-        checks.mutant(method, "a tenth of a token more a round", mean_p(excess(run, expected + 0.1), 0.0, allowance))
+        checks.mutant(method, "a tenth of a token more per round", mean_p(excess(run, expected + 0.1), 0.0, allowance))
     if method in NODES:
         rows = zip(run.whole("draft_rows", steps=True), run.whole("decode_rows", steps=True))
         checks.exact(f"{method}: verified rows", sum(drafts != NODES[method] * decodes for drafts, decodes in rows), 0)
@@ -190,7 +190,7 @@ def main():
         folder = Path(folder)
         bench = Bench(folder, False)
         expected = {method: judge(folder, bench, checks, method) for method in METHODS}
-        # Other schedulers take the same rounds, an asynchronous one too.
+        # Other schedulers take the same rounds, including an asynchronous one.
         for scheduler in ({"kind": "vllm_v1"}, {"kind": "sglang"}, {"kind": "trtllm"}, {"kind": "static", "batch": 4}):
             run = bench.run(served("tree, recursive", 3, 800, OUTPUT, scheduler))
             checks.p(f"tree, recursive under {scheduler['kind']}", mean_p(excess(run, expected["tree, recursive"]), 0.0))

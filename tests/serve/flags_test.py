@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What `specsim serve` ends with: the draft length by requests in the step, and the flags of the engine whose scheduler was simulated.
+"""The end of the output of `specsim serve`: the draft length by requests in the step, and the flags of the engine whose scheduler was simulated.
 
 Runs at the root of the repository; SPECSIM names the program.
 """
@@ -22,9 +22,9 @@ def served(*options, folder=".", acceptance=RATES):
 
 
 def table_of(text):
-    """The printed table, as numbers and as it stands there; lines are wrapped."""
+    """The printed table, as numbers and as printed text; lines are wrapped."""
     flat = " ".join(text.split())
-    printed = re.search(r"\[\[.*?\]\]", flat[flat.index("most tokens a second"):]).group()
+    printed = re.search(r"\[\[.*?\]\]", flat[flat.index("most tokens per second"):]).group()
     return json.loads(printed), printed
 
 
@@ -51,7 +51,7 @@ def engines(checks):
             checks.holds("TensorRT-LLM's schedule", f"max_draft_len: 3, draft_len_schedule: {{{schedule}}}}}" in text)
         if scheduler == "llama_cpp":
             checks.exact("llama.cpp's slots bound its steps", (ranges[-1][1], "--spec-draft-n-max 3" in text), (4, True))
-    # Prices of an engine bring its scheduler.
+    # The latency table of an engine selects its scheduler.
     for engine, scheduler in (("trtllm", "trtllm"), ("sglang_sync", "sglang"), ("vllm_sync", "vllm_v1")):
         text = served("--policy", "fixed:3", "--engine", engine)
         checks.exact(f"--engine {engine}: commands", [name for name in others.values() if name in text], [others[scheduler]])
@@ -62,7 +62,7 @@ def engines(checks):
 
 
 def plain_server(checks):
-    """A table's 0 still keeps the draft's cache: a server without a draft is weighed by itself."""
+    """A table's 0 still keeps the draft's cache, so a server without a draft is compared separately."""
     def ends(cost, alpha, *more):
         with tempfile.TemporaryDirectory() as folder:
             made = config({"process": "closed", "concurrency": 8, "requests": 40}, {"target_fixed_ms": 10.0, **cost}, {"prompt": {"fixed": 1}, "output": {"fixed": 100}},
@@ -70,22 +70,22 @@ def plain_server(checks):
             (Path(folder) / "c.yaml").write_text(json.dumps(made))
             return " ".join(serve(folder, "c.yaml", "--alone", *more).stdout.split())
 
-    never = "a server without a draft is faster at every number of requests: do not speculate"
-    # 1.1 tokens in 11.5 ms against 1 in 10, while a step without drafts keeps the draft's cache for 1.5.
+    never = "a server without a draft is faster at every concurrency: do not speculate"
+    # 1.1 tokens in 11.5 ms with a draft, 1 in 10 ms without; a step without drafts still takes 1.5 ms to keep the draft's cache.
     text = ends({"draft_fixed_ms": 1.5}, 0.1)
-    checks.exact("dearer than its drafts are worth", ("[[1, 8, 1]]" in text, never in text), (True, True))
+    checks.exact("slower than its drafts are worth", ("[[1, 8, 1]]" in text, never in text), (True, True))
     text = ends({"draft_fixed_ms": 1.5}, 0.2)
     checks.exact("worth its price", ("[[1, 8, 1]]" in text, "without a draft" in text), (True, False))
-    # With B requests 1.3 tokens in 11.5 + 2.5 B ms against 1 in 10 + B: equal at B = 1.25. The table drafts up to B = 3.
+    # With B requests, 1.3 tokens in 11.5 + 2.5 B ms, and 1 in 10 + B without: equal at B = 1.25. The table drafts up to B = 3.
     text = ends({"draft_fixed_ms": 1.5, "draft_ms_per_token": 0.25, "target_ms_per_token": 1.0}, 0.3)
-    checks.holds("from two requests on a server without is faster", "from 2 requests at once on a server without a draft is faster: do not speculate if your load stays there" in text)
+    checks.holds("from two requests on a server without is faster", "from 2 concurrent requests on a server without a draft is faster: do not speculate if your load stays there" in text)
     text = ends({"draft_fixed_ms": 1.5}, 0.1, "--method", "ngram")
     checks.holds("a draft without passes has no cache to keep", "without a draft" not in text)
     server = [*SERVER[:5], "llama-3.2-1b", *SERVER[6:], "--alpha", "0.1", "--policy", "fixed:1"]
     none = " ".join(serve(".", *server).stdout.split())
     checks.exact("no flags where the server is faster without", ("flags for" in none, "flags: none, the server is faster without speculation" in none, never in none),
                  (False, True, True))
-    # One length for all steps: what counts is the busiest load, where plain is faster here, though not with few requests.
+    # One length for all steps: the busiest load decides. There no speculation is faster, though not with few requests.
     busy = [*SERVER[:5], "llama-3.2-1b", "--alpha", "0.4", "--policy", "fixed:1", "--rate", "200", "--requests", "900", "--prompt", "100", "--output", "400", "--alone",
             "--set", "serve.scheduler={kind: sglang, max_running_requests: 600}"]
     text = " ".join(serve(".", *busy).stdout.split())
@@ -93,29 +93,29 @@ def plain_server(checks):
 
 
 def running(checks):
-    """SGLang runs 48 requests at once as soon as it speculates, and as many as come without."""
+    """SGLang runs at most 48 requests at once when it speculates, and any number otherwise."""
     def most(*options):
         with tempfile.TemporaryDirectory() as folder:
             done = serve(".", *SERVER[:6], *RATES, "--policy", "fixed:1", "--concurrency", "100", "--requests", "300", "--prompt", "64", "--output", "32",
                          *options, "--out", f"{folder}/out")
-            said = "SGLang runs 48 requests at once where it speculates" in " ".join(done.stdout.split())
+            said = "SGLang by default runs at most 48 concurrent requests with speculation" in " ".join(done.stdout.split())
             return *(float(cell) for cell in columns(Path(folder) / "out" / "summary.csv")["largest_batch"]), said
 
     checks.exact("48 at once with speculation, all hundred without", most(*kind("sglang")), (48, 100, True))
-    checks.exact("or as many as are said", most("--set", "serve.scheduler={kind: sglang, max_running_requests: 64}"), (64, 64, False))
+    checks.exact("or as many as the option allows", most("--set", "serve.scheduler={kind: sglang, max_running_requests: 64}"), (64, 64, False))
 
 
 def unknown_capacity(checks):
-    """Prompts of a long tail, the longest of which only the longer run meets."""
+    """Prompts with a long tail: only the longer run contains the longest ones."""
     chunks = ("--policy", "fixed:3", "--set", "serve.scheduler.max_num_batched_tokens=8192")
     for chunked in ("true", "false"):
         text = " ".join(served(*chunks, "--set", f"serve.scheduler.chunked_prefill={chunked}").split())
-        checks.exact(f"chunked_prefill {chunked}: the largest stable rate is given, or said not to be",
+        checks.exact(f"chunked_prefill {chunked}: the largest stable rate is given, or reported as unknown",
                      ("capacity" in text, "no largest stable rate is given: the longer run" in text), (chunked == "true", chunked == "false"))
 
 
 def replicas(checks):
-    """Of many replicas a few stand for all, so that their capacity is told in seconds."""
+    """A few replicas represent many, so that their capacity is found in seconds."""
     def capacity(count):
         server = ["--hardware", "h100-sxm", "--target", "llama-3.1-8b", "--rate", "3", "--requests", "10", "--alone", "--set", f"serve.replicas={count}"]
         return float(re.search(r"plain: capacity (\S+) requests/s", serve(".", *server).stdout).group(1))
@@ -127,9 +127,9 @@ def replicas(checks):
 def measured(checks):
     five = served("--policy", "fixed:5")
     checks.exact("only positions that were measured", max(row[2] for row in table_of(five)[0]), 3)
-    checks.holds("which is said", "longer drafts than 3 are not weighed" in " ".join(five.split()))
+    checks.holds("which is said", "drafts longer than 3 are not considered" in " ".join(five.split()))
     one = served("--policy", "fixed:5", acceptance=("--alpha", "0.9"))
-    checks.exact("one rate for all positions goes on", (max(row[2] for row in table_of(one)[0]), "not weighed" in one), (5, False))
+    checks.exact("one rate for all positions goes on", (max(row[2] for row in table_of(one)[0]), "not considered" in one), (5, False))
 
 
 def pool(checks):
@@ -140,7 +140,7 @@ def pool(checks):
 
 
 def pasted(checks):
-    """What is printed is a policy."""
+    """The printed flags are a policy."""
     with tempfile.TemporaryDirectory() as folder:
         ranges, printed = table_of(served("--policy", "fixed:3"))
         checks.holds("several ranges", len(ranges) > 1)
@@ -150,19 +150,20 @@ def pasted(checks):
             served("--policy", f"table:{text}", "--out", f"{number}", folder=folder)
             made.append((Path(folder) / f"{number}" / "requests.csv").read_bytes())
         checks.exact("the printed table is the same policy as its ranges", made, [made[0]] * 3)
-        checks.exact("and is what a table says of itself", table_of(served("--policy", f"table:{printed}"))[0], ranges)
+        checks.exact("and is a table's description of itself", table_of(served("--policy", f"table:{printed}"))[0], ranges)
         checks.holds("and drafts", float(columns(Path(folder) / "1" / "summary.csv")["drafted"][0]) > 0)
 
 
 def ties(checks):
-    """Two servers that the prices cannot tell apart are said to tie; those that they can are not."""
+    """Two servers that the latency estimates cannot distinguish tie; others do not."""
     def swept(rate, *more):
         return serve(".", *SERVER[:6], "--policy", "fixed:1", "--position-rates", rate, "--requests", "200", "--sweep", "concurrency=4,32", *more).stdout
     close = swept("0.19")
     noise, tied = re.search(r"tie within the error of the latency model, ([\d.]+) %: (.*)", close).groups()
     tpot = {(load, speculates): float(value) for load, speculates, value in re.findall(r"^ +(\d+) +(no|yes) +\S+ ± \S+ +\S+ +(\S+) ±", close, re.MULTILINE)}
     apart = 100 * math.log(tpot["4", "no"] / tpot["4", "yes"])
-    # A speculative round differs from a plain step by 12 % in what all such rounds share, and by host time. Mutant: kernels' errors alone, 4 %.
+    # A speculative round differs from a step without speculation by an error of 12 %, which all such rounds share, and by host time. Mutant: kernels'
+    # errors alone, 4 %.
     checks.holds(f"TPOT at 4 requests, {apart:.1f} % apart, {noise} % unknown", 0 < apart < 12 < float(noise) < 30 and "TPOT at concurrency 4" in tied)
     checks.holds("a gain of a third is no tie", "tie within" not in swept("0.9"))
 

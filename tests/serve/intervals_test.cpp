@@ -1,5 +1,5 @@
-// Capacities against servers whose saturated rate is known, shares of requests that replications keep together, and intervals
-// that hold the truth as often as they say, for samples that depend on each other.
+// Capacities compared with servers whose saturated rate is known, shares of requests that replications keep together, and
+// intervals that hold the truth at their stated rate, for dependent samples.
 #include "sim/answers/load/capacity.h"
 #include "sim/answers/load/slo.h"
 #include "sim/answers/load/verdict.h"
@@ -22,8 +22,8 @@ using namespace specsim::tests;
 
 namespace {
 
-// Times in the system of customers one after the other at a queue M/M/1 with mean service 1, from its stationary state on: each
-// is exponential with mean 1 / (1 - load).
+// Times in the system of consecutive customers at a queue M/M/1 with mean service 1, from its stationary state on: each is
+// exponential with mean 1 / (1 - load).
 std::vector<double> queue(boost::random::mt19937_64& bits, double load, std::size_t customers) {
   boost::random::exponential_distribution<double> gap(load);
   boost::random::exponential_distribution<double> service(1.0);
@@ -53,7 +53,7 @@ cost: {{model: affine, target_fixed_ms: 10, target_ms_per_token: 0.1}}
 )",
                      rate, more);
 }
-// 200 steps of 64 rows each give 64 requests, whose prompts add 15 rows each to a step.
+// 200 steps of 64 rows each give 64 requests; each step has 15 further rows of prompts.
 constexpr double kBatchesRate = 64 / (200 * 0.0164 + 64 * 0.0015);
 
 serve::Summary kept(double within, double count) {
@@ -65,10 +65,10 @@ serve::Summary kept(double within, double count) {
 
 }  // namespace
 
-TEST_CASE("capacity: what a server completes where requests never run out", "[serve]") {
+TEST_CASE("capacity: the completed rate if requests never run out", "[serve]") {
   const double found = load::saturated_rate(server(batches(10, "")), nullptr).value();
   CHECK(found == Approx(kBatchesRate).epsilon(0.01));
-  CHECK(found != Approx(64 / (201 * 0.0164 + 64 * 0.0166)).epsilon(0.01));  // as if a prompt's step gave no token
+  CHECK(found != Approx(64 / (201 * 0.0164 + 64 * 0.0166)).epsilon(0.01));  // if a prompt's step gave no token
   // One request at a time: exactly one after the other.
   const load::ServeExperiment one = server(R"(serve:
   scheduler: {kind: vllm_v1, max_num_seqs: 1, async: false}
@@ -77,7 +77,7 @@ TEST_CASE("capacity: what a server completes where requests never run out", "[se
 cost: {model: affine, target_fixed_ms: 1}
 )");
   CHECK(load::saturated_rate(one, nullptr).value() == Approx(1000.0 / 9).epsilon(1e-9));
-  // Every prompt the same: what its prefix saves depends on when it comes.
+  // All prompts are equal: the saving from its prefix depends on when a request comes.
   CHECK_FALSE(load::saturated_rate(server(R"(serve:
   scheduler: {kind: vllm_v1, prefix_caching: true}
   arrivals: {process: sessions, rate: 1, prompt: 40, output: 9}
@@ -86,9 +86,9 @@ cost: {model: affine, target_fixed_ms: 1}
                                    nullptr));
 }
 
-TEST_CASE("capacity of engines that decode behind others", "[serve]") {
-  // Two engines decode four requests each in steps of 10 ms. A prompt's engine gives the first of 21 tokens, or computes the
-  // prompt alone and leaves all 21 to those that decode; three prompts a step of theirs are far more than these take.
+TEST_CASE("capacity of engines that decode after others", "[serve]") {
+  // Two engines decode four requests each in steps of 10 ms. A prefill engine gives the first of 21 tokens, or computes only the
+  // prompt and leaves all 21 to the decoding engines. It computes three prompts per step, far more than these take.
   const auto found = [](const char* first_token) {
     return load::saturated_rate(server(fmt::format(R"(serve:
   scheduler: {{kind: vllm_v1, max_num_seqs: 4, async: false}}
@@ -103,7 +103,7 @@ cost: {{model: affine, target_fixed_ms: 10}}
   };
   CHECK(found("prefill") == Approx(2 * 4 / (20 * 0.010)).epsilon(0.01));
   CHECK(found("decode") == Approx(2 * 4 / (21 * 0.010)).epsilon(0.01));
-  CHECK(found("prefill") != Approx(2 * 4 / (21 * 0.010)).epsilon(0.01));  // as if all tokens came from there
+  CHECK(found("prefill") != Approx(2 * 4 / (21 * 0.010)).epsilon(0.01));  // if all tokens came from the decoding engines
 }
 
 TEST_CASE("a run is as long as its load asks for, and no rate above the capacity keeps an SLO", "[serve]") {
@@ -115,16 +115,16 @@ TEST_CASE("a run is as long as its load asks for, and no rate above the capacity
     return std::pair(std::move(curve), limit);
   };
   const auto [chosen, limit] = sweep("");
-  CHECK(chosen[0].replications[0].requests == 1000);  // what a config gets that says nothing is enough
+  CHECK(chosen[0].replications[0].requests == 1000);  // the default number of requests is enough
   CHECK(chosen[1].replications[0].requests > 3000);   // 100 relaxation times at 84 % of the capacity
   CHECK(chosen[1].too_short == 0);
   CHECK(chosen[2].beyond());
-  CHECK(chosen[2].replications[0].requests > 2000);  // 40 full batches, so that it completes what it can
+  CHECK(chosen[2].replications[0].requests > 2000);  // 40 full batches, so that its full rate is measured
   CHECK(chosen[2].replications[0].request_throughput == Approx(kBatchesRate).epsilon(0.05));
   CHECK(chosen[2].too_short == 0);
   CHECK(limit.keeps > 16);
   CHECK(limit.keeps <= kBatchesRate * 1.01);
-  // 100 requests are all sent before the queue has grown: alone they would keep it at 25 a second.
+  // 100 requests are all sent before the queue has grown: they alone would keep it at 25 per second.
   const auto [given, short_limit] = sweep(", requests: 100");
   CHECK(given[1].replications[0].requests == 100);
   CHECK(given[1].too_short > 3000);
@@ -135,20 +135,21 @@ TEST_CASE("a run is as long as its load asks for, and no rate above the capacity
   REQUIRE(words.size() == 2);
   CHECK(words[0].find("plain: capacity 18.9") == 0);
   CHECK(words[0].find("overloaded at rate 25") != std::string::npos);
-  CHECK(words[1].find("run too short at rate 2, 16: at least") == 0);
+  CHECK(words[1].find("run too short for steady state at rate 2, 16: use --requests") == 0);
 }
 
 TEST_CASE("an SLO is kept by the requests of all replications together", "[serve]") {
   serve::Slo slo;
   slo.ttft_ms = 100;
-  CHECK(serve::slo_margin(std::vector{kept(985, 1000), kept(997, 1000)}, slo) >= 0.0);  // the worst alone keeps it for 98.5 %
+  CHECK(serve::slo_margin(std::vector{kept(985, 1000), kept(997, 1000)}, slo) >=
+        0.0);  // only the worst replication keeps it, for 98.5 %
   CHECK(serve::slo_margin(std::vector{kept(985, 1000)}, slo) < 0.0);
   CHECK(serve::slo_margin(std::vector{kept(985, 1000), kept(994, 1000)}, slo) < 0.0);
   CHECK(serve::slo_margin(std::vector{kept(990, 1000), kept(990, 1000)}, slo) == Approx(0.0).margin(1e-9));
   serve::Summary cut = kept(1000, 1000);
   cut.stable = false;
   CHECK(serve::slo_margin(std::vector{kept(1000, 1000), cut}, slo) < 0.0);
-  slo.tpot_ms = 10;  // the limit that fewest keep
+  slo.tpot_ms = 10;  // the limit that the fewest requests keep
   serve::Summary both = kept(1000, 1000);
   both.tpot_ms.count = 900;
   both.within_limit[1] = 450;
@@ -156,8 +157,8 @@ TEST_CASE("an SLO is kept by the requests of all replications together", "[serve
 }
 
 // 300 sweeps of a queue at load .8, whose 99th percentile is 23.0 and whose relaxation time is 25 to 90 customers. Of 95 %
-// intervals 285 hold it in the mean, with a standard deviation of 4; 264 are 5 of them fewer. An interval around the mean of the
-// runs' own percentiles, which are too low, holds it in 250.
+// intervals 285 hold it in the mean, with a standard deviation of 4; 264 is the bound, 5 of them lower. An interval around the
+// mean of the runs' own percentiles, which are too low, holds it in 250.
 TEST_CASE("intervals of a percentile of several runs hold the truth", "[serve]") {
   constexpr int kSweeps = 300;
   constexpr int kFewest = 264;
@@ -187,8 +188,8 @@ TEST_CASE("intervals of a percentile of several runs hold the truth", "[serve]")
   CHECK(mutant < kFewest);
 }
 
-// 150 runs of 20,000 customers: 95 % of them are 142.5, with a standard deviation of 2.7. Errors as of independent customers,
-// which the mutant takes, are 3 times too small.
+// 150 runs of 20,000 customers: 95 % of them are 142.5, with a standard deviation of 2.7. The mutant takes errors for independent
+// customers, which are 3 times too small.
 TEST_CASE("intervals from batches of one run hold the truth", "[serve]") {
   constexpr int kSweeps = 150;
   constexpr int kFewest = 129;
@@ -223,7 +224,8 @@ TEST_CASE("the load where two curves cross has an interval between the replicati
     }
     return made;
   };
-  // With speculation half as long at 4 and twice as long at 16 in one replication, at 64 in the other: crossings at 8 and 16.
+  // With speculation TPOT is half as long at 4, and twice as long at 16 in one replication, at 64 in the other: crossings at 8
+  // and 16.
   const std::vector<load::CurvePoint> curve = {point(4, false, {1, 1}),     point(4, true, {0.5, 0.5}), point(16, false, {1, 1}),
                                                point(16, true, {2.0, 1.0}), point(64, false, {1, 1}),   point(64, true, {4, 4})};
   const std::vector<std::string> words = load::verdict(curve, load::Load::concurrency);

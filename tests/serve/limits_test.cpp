@@ -1,4 +1,4 @@
-// Limits in which a server's run is known exactly, and what every run conserves.
+// Limits in which a server's run is known exactly, and quantities that every run conserves.
 #include "sim/answers/load/curve.h"
 #include "sim/answers/load/outputs.h"
 #include "tests/serve/servers.h"
@@ -55,7 +55,7 @@ TEST_CASE("every draft accepted: a round emits the draft length and one", "[serv
     if (sequence.preemptions == 0) CHECK(sequence.rounds == (sequence.output - 1 + 3) / 4);
 }
 
-TEST_CASE("no draft accepted: the rounds of plain decoding, each at the price of a round", "[serve]") {
+TEST_CASE("no draft accepted: the rounds emit one token each, and each takes the time of a round with drafts", "[serve]") {
   const std::string one = R"(serve:
   scheduler: {kind: vllm_v1, async: false}
   arrivals: {process: closed, concurrency: 1, requests: 5}
@@ -76,7 +76,7 @@ cost: {model: affine, target_fixed_ms: 6, target_ms_per_token: 0.02, draft_fixed
 }
 
 TEST_CASE("a request keeps its limits if it keeps each of them", "[serve]") {
-  // Every step takes 10 ms: TTFT 10, TPOT 10, and 50 for five tokens. Mutant: one limit that is kept is enough.
+  // Every step takes 10 ms: TTFT 10, TPOT 10, and 50 for five tokens. Mutant: keeping one limit is enough.
   const auto within = [](const std::string& slo) {
     return run_server(server(fmt::format(R"(serve:
   scheduler: {{kind: vllm_v1, async: false}}
@@ -156,7 +156,7 @@ TEST_CASE("acceptance belongs to the text: another draft length accepts the same
       const std::uint32_t whole = acceptance->accepted(request, emitted, 8);
       for (std::uint32_t drafted = 0; drafted <= 8; ++drafted)
         CHECK(acceptance->accepted(request, emitted, drafted) == std::min(whole, drafted));
-      // The next position's own run is the rest of this one.
+      // The run from the next position is the rest of this one.
       if (whole > 0) CHECK(acceptance->accepted(request, emitted + 1, 7) == whole - 1);
       cut += whole < 8 ? 1 : 0;
     }
@@ -187,7 +187,7 @@ serve:
 cost: {model: affine, target_fixed_ms: 6, target_ms_per_token: 0.02}
 )";
   const load::Served served = run_server(server(text));
-  // 1 + .7 + .7^2 + .7^3 + .7^4 tokens a round. About 28,900 rounds with a standard deviation of 1.6: five standard errors are
+  // 1 + .7 + .7^2 + .7^3 + .7^4 tokens per round. About 28,900 rounds with a standard deviation of 1.6: five standard errors are
   // .047; alpha .68 in place of .7 gives 2.67 and is seen.
   CHECK(served.summary.tokens_per_round == Approx(2.7731).margin(0.047));
   CHECK(std::abs(served.summary.tokens_per_round - 2.6707) > 0.047);
@@ -210,10 +210,10 @@ cost:
                                          window);
     return static_cast<double>(server(text).blocks);
   };
-  // 4 layers of 4,096 bytes a token, in 90 % of the memory that the driver leaves, less the weights and 2 GiB.
+  // 4 layers of 4,096 bytes per token, in 90 % of the memory that the driver leaves, less the weights and 2 GiB.
   const double weights = 2.0 * (4.0 * (1024 * 3072 + 1024 * 1024 + 3 * 1024 * 4096) + 2.0 * 1000 * 1024);
   CHECK(blocks("") == std::floor(((85.52e9 - 0x1.0p29) * 0.9 - weights - 2.0 * 0x1.0p30) / (4 * 4096 * 16)));
-  // Two layers see 1,024: at 4,096 tokens a token takes 2.5 layers' worth, not the 2 of endless contexts.
+  // Two layers see 1,024 tokens: at 4,096 tokens each token takes 2.5 layers' worth, not the 2 of endless contexts.
   CHECK(blocks(", kv_window: 1024, window_layers: 2") / blocks("") == Approx(4 / 2.5).epsilon(1e-4));
 }
 

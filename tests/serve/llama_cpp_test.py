@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""Scheduler llama_cpp decides and takes as a plain reference of llama.cpp's server loop does, to the picosecond, on random small servers.
+"""Scheduler llama_cpp makes the same decisions and takes the same time, to the picosecond, as a plain reference of llama.cpp's server loop, on
+random small servers.
 
-The reference is below, written from what tools/server does: slots, each drafting by itself, prompts that fill up n_batch, passes of
-n_ubatch. Deliberate mistakes in it must be noticed. Runs at the root of the repository; SPECSIM names the program.
+The reference is below, written from tools/server: slots that draft one by one, prompts that fill up n_batch, passes of n_ubatch.
+Deliberate mistakes in it must be detected. Runs at the root of the repository; SPECSIM names the program.
 """
 import random
 import sys

@@ -1,4 +1,4 @@
-// The pool beside weights and activations, held against what servers of vLLM 0.13 to 0.19 logged at their start.
+// The KV pool left by weights and activations, compared with the startup logs of vLLM 0.13 to 0.19.
 #include "sim/serving/serve/memory.h"
 #include "sim/foundation/config/choose.h"
 #include "tests/serve/servers.h"
@@ -23,8 +23,8 @@ struct Logged {
   double tokens;
 };
 
-// Of Qwen3-32B's H100 the requests are `vllm serve`'s default for the GPU, as the memory shows: 256 would leave a sixth more. The
-// checkpoint of its EAGLE-3 head brings embeddings of its own.
+// The requests for Qwen3-32B's H100 are `vllm serve`'s default for the GPU, as its memory shows: 256 would leave a sixth more.
+// The checkpoint of its EAGLE-3 head has its own embeddings.
 constexpr const char* kQwenHead = "{preset: eagle3-qwen3-32b, shares_embeddings: false, embedding_vocab: 151936}";
 const std::vector<Logged> kLogged = {
     {"Qwen3-32B", "h100-sxm-94gb", "qwen3-32b", "none", 8192, 1024, 69232},
@@ -69,30 +69,30 @@ TEST_CASE("pools that servers logged", "[serve][memory]") {
   }
 }
 
-TEST_CASE("the profile run measures one draft a request, whatever the draft length is", "[serve][memory]") {
+TEST_CASE("the profile run measures one draft per request, whatever the draft length is", "[serve][memory]") {
   const Logged& head = kLogged[1];
   CHECK(pool(head, "utilization: 0.9", 1) == pool(head, "utilization: 0.9", 6));
 }
 
-TEST_CASE("what the profile run measures, by hand", "[serve][memory]") {
+TEST_CASE("the activations of the profile run, by hand", "[serve][memory]") {
   const auto bytes = [](const Logged& one, double rows, double requests, bool speculative) {
     return cost::profiled_bytes(*server(unquoted(server_of(one))).cost->deployment(), {rows, requests}, speculative);
   };
   const Logged& plain = kLogged[0];
   const double outside = 0.1 * 0x1.0p30;
-  // 256 rows of logits while they are sorted, beside the hidden states of 512 rows.
+  // 256 rows of logits while they are sorted, in addition to the hidden states of 512 rows.
   CHECK(bytes(plain, 512, 256, false) == Approx(512 * 5120 * 2.0 + 256 * 151936 * 4.0 * 9.5 + outside));
   CHECK(bytes(plain, 512, 256, true) == Approx(512 * 5120 * 2.0 + 256 * 151936 * 4.0 * 12.5 + outside));
-  // No more rows are sampled than the step has.
+  // At most the rows of the step are sampled.
   CHECK(bytes(plain, 128, 256, false) == Approx(128 * 5120 * 2.0 + 128 * 151936 * 4.0 * 9.5 + outside));
-  // Of few requests the layers take more: gate, up, their product, the layer's input and the residual.
+  // With few requests the layers take more: gate, up, their product, the layer's input and the residual.
   CHECK(bytes(plain, 16384, 8, false) == Approx(16384 * 2.0 * (3 * 25600 + 2 * 5120) + outside));
   // Four GPUs hold a quarter of each.
   CHECK(bytes({"", "h100-sxm", "{preset: qwen3-32b, tensor_parallel: 4}", "none", 8192, 8, 0}, 16384, 8, false) ==
         Approx(16384 * 2.0 * (3 * 6400 + 2 * 5120) + outside));
 }
 
-TEST_CASE("SGLang's share holds weights and cache, TensorRT-LLM's the cache alone", "[serve][memory]") {
+TEST_CASE("SGLang's share of the memory is for weights and cache, TensorRT-LLM's only for the cache", "[serve][memory]") {
   const auto tokens = [](const char* scheduler, const char* kv) {
     return 16.0 * server(fmt::format("serve:\n  scheduler: {{{}}}\n  kv: {{{}}}\n  arrivals: {{process: poisson, rate: 1}}\n"
                                      "  lengths: {{prompt: 10, output: 10}}\n"
@@ -111,7 +111,7 @@ TEST_CASE("SGLang's share holds weights and cache, TensorRT-LLM's the cache alon
   CHECK(tokens("kind: trtllm, max_num_tokens: 8192", "utilization: 0.9") ==
         Approx(0.9 * (all - weights - activations) / token).epsilon(1e-3));
   CHECK(activations == Approx(8192 * 2.0 * (3 * 14336 + 2 * 4096) + 0.1 * gib));
-  // Said, it is what lies beside the cache.
+  // A given value replaces the part outside the cache.
   CHECK(tokens("kind: sglang", "utilization: 0.83, reserved_gib: 1") ==
         Approx((0.83 * all - weights - gib) / token).epsilon(1e-3));
 }
@@ -122,21 +122,20 @@ TEST_CASE("a request keeps a state of linear attention for each token that it ma
   const auto experiment = server(unquoted(server_of(hybrid, kv)));
   const cost::ModelShape& target = *experiment.cost->deployment()->target;
   const double state = target.recurrent_bytes();
-  CHECK(state > 48 * 48 * 128 * 128 * 4.0);         // layers, heads, and a head's own
-  const double cache = 4096.0 * 2 * 4 * 256 * 2.0;  // a usual context in one of the other layers: 4 heads of keys and of values
+  CHECK(state > 48 * 48 * 128 * 128 * 4.0);         // layers, heads, and a head's own dimension
+  const double cache = 4096.0 * 2 * 4 * 256 * 2.0;  // a usual context in another layer: 4 heads of keys and of values
   const double without = 16.0 * experiment.plain_blocks * (16 * cache + state);
   for (const int drafts : {1, 3, 7}) {
-    // The module's layer has keys, too. Mutant: one state however long the drafts are.
+    // The module's layer has keys, too. Mutant: one state, however long the drafts are.
     const double held = pool(hybrid, kv, drafts) * (17 * cache + (1.0 + drafts) * state);
     CHECK(held > 0.98 * without);  // the module's weights
     CHECK(held < without);
   }
 }
 
-TEST_CASE("what SGLang's command reserves where it is not told, by hand", "[serve][memory]") {
-  // Half a GiB, 1.5 MiB for each token of a chunk, an eighth of a GiB for each GPU, 2 MiB for each request of the largest graph,
-  // 8 MiB for each size of a prompt's graphs (58 up to 8,192 tokens, 50 up to 4,096, 42 up to 2,048), at least 10 GiB from 60 GiB
-  // on.
+TEST_CASE("SGLang's default reserve, by hand", "[serve][memory]") {
+  // Half a GiB, 1.5 MiB per token of a chunk, an eighth of a GiB per GPU, 2 MiB per request of the largest graph, 8 MiB per size
+  // of a prompt's graphs (58 up to 8,192 tokens, 50 up to 4,096, 42 up to 2,048), at least 10 GiB from 60 GiB on.
   const auto share = [](const char* name, const char* scheduler, int gpus) {
     Diagnostics diagnostics;
     const cost::Hardware hardware = cost::read_hardware(config::scalar(name, {}), diagnostics);
@@ -158,15 +157,15 @@ TEST_CASE("what SGLang's command reserves where it is not told, by hand", "[serv
   CHECK(chunk == Approx(1 - (512 + 1.5 * 2048 + 128 + 2 * 48 + 8 * 42) / chunk_mib).margin(5.1e-4));
 }
 
-TEST_CASE("what stands in kv comes before what is computed", "[serve][memory]") {
+TEST_CASE("keys in kv override the calculated values", "[serve][memory]") {
   const Logged& one = kLogged[5];
   const double token = 32 * 2 * 8 * 128 * 2.0;
   const double computed = pool(one);
-  // A flat reserve in its place, and CUDA graphs beside it.
+  // A flat reserve in its place, plus CUDA graphs.
   CHECK(std::abs(pool(one, "utilization: 0.9, graphs_gib: 1") - (computed - 0x1.0p30 / token)) <= 16.0);
   CHECK(std::abs(pool(one, "utilization: 0.9, reserved_gib: 3") -
                  (pool(one, "utilization: 0.9, reserved_gib: 2") - 0x1.0p30 / token)) <= 16.0);
-  // A pool of the draft's own: the smaller one binds, and the plain server has none.
+  // A separate pool of the draft: the smaller one binds, and a server without speculation has none.
   const auto own = server(unquoted(server_of(kLogged[2], "tokens: 1600, draft_tokens: 800")));
   CHECK(own.blocks == 50);
   CHECK(own.plain_blocks == 100);

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What specsim serve says to wrong input: where, what was found, what is allowed, and exit 2; nothing is written."""
+"""Error messages of specsim serve: where, what was found, what is allowed, and exit 2; no file is written."""
 import os
 import subprocess
 import sys
@@ -40,11 +40,11 @@ FILES = {"base.yaml": BASE, "partly.yaml": PARTLY, "overlaps.jsonl": '{"overlap"
 GPU = ["--hardware", "h100-sxm", "--target", "llama-3.1-8b", "--rate", "2", "--policy", "fixed:3", "--alpha", "0.6"]
 CASES = [
     (["--rate", "2", "--hardware", "rtx-pro-6000", "--set", "cost.target={preset: qwen3-30b-a3b, expert_parallel: 2}"],
-     "count is 1, prefill 0, and expert_parallel of the target 2, allowed: count 2 and prefill 0, for engines that share experts step together"),
+     "count is 1, prefill 0, and expert_parallel of the target 2, allowed: count 2 and prefill 0, since engines that share experts step together"),
     (["--rate", "2", "--hardware", "rtx-pro-6000", "--replicas", "3", "--set", "cost.target={preset: qwen3-30b-a3b, expert_parallel: 3}"],
      "expert_parallel is 3 with 128 experts, tensor_parallel 1, allowed: a divisor of the experts, with tensor_parallel 1 and all weights on the GPUs"),
-    (["--rate", "2", "--target", "llama-3.1-8b", "--set", "cost.target={preset: llama-2-7b}"], "--set: cost.target is set beside --target, allowed: one of them"),
-    (["--rate", "2", "--hardware", "h100-sxm", "--set", "cost.hardware={preset: h100-sxm, tensor_parallel: 4}"], "--set: cost.hardware is set beside --hardware"),
+    (["--rate", "2", "--target", "llama-3.1-8b", "--set", "cost.target={preset: llama-2-7b}"], "--set: cost.target is set together with --target, allowed: one of them"),
+    (["--rate", "2", "--hardware", "h100-sxm", "--set", "cost.hardware={preset: h100-sxm, tensor_parallel: 4}"], "--set: cost.hardware is set together with --hardware"),
     (["--rate", "2", "--target", "llama-3.1-8b", "--set", "cost.target.tensor_parallell=4"], 'unknown key "tensor_parallell"'),
     (["base.yaml", "--set", "serve.scheduler.kind=vllm"], 'unknown scheduler "vllm", did you mean "vllm_v1"? allowed: vllm_v1'),
     (["base.yaml", "--set", "serve.scheduler.max_num_seq=5"], 'unknown key "max_num_seq" in scheduler vllm_v1, did you mean "max_num_seqs"?'),
@@ -52,7 +52,7 @@ CASES = [
     (["base.yaml", "--set", "serve.arrivals.process=burst"], 'unknown arrival process "burst", allowed: poisson'),
     (["base.yaml", "--set", "serve.lengths.prompt=-3"], "fixed is -3, allowed: an integer in [1,"),
     (["base.yaml", "--set", "serve.kv.blocks=5"], "base.yaml:6:12: request 0 of serve.lengths can never be served: it needs 10 blocks to its end, allowed: at most the pool's 4"),
-    (["base.yaml", "--set", "serve.kv.tokens=500"], "tokens stands beside blocks, allowed: one of"),
+    (["base.yaml", "--set", "serve.kv.tokens=500"], "tokens is given together with blocks, allowed: one of"),
     (["base.yaml", "--set", "serve.speculation.acceptance={position_rates: [0.5, 0.7]}"], "position_rates rises from 0.5 to 0.7, allowed:"),
     (["base.yaml", "--set", "serve.speculation.policy={kind: table, table: [[2, 5, 3]]}"], "the table starts at 2, allowed: 1"),
     (["base.yaml", "--policy", "table:1-4"], '--policy: "1-4" in the table, allowed:'),
@@ -62,7 +62,7 @@ CASES = [
     (["base.yaml", "--slo", "ttft"], '--slo: "ttft", allowed: ttft=MS'),
     (["base.yaml", "--steps"], "--steps: given without --out, allowed: with --out"),
     (["base.yaml", "--rate", "3", "--concurrency", "4"], "given with another load, allowed: one of"),
-    (["base.yaml", "--rate", "3", "--set", "serve.arrivals.process=gamma"], "--set: serve.arrivals.process is set beside --rate, allowed: one of them"),
+    (["base.yaml", "--rate", "3", "--set", "serve.arrivals.process=gamma"], "--set: serve.arrivals.process is set together with --rate, allowed: one of them"),
     (["--set", "serve.kv.blocks=100"], "specsim serve needs a config, or a load: --rate, --concurrency, --trace, --sweep or --set serve.arrivals="),
     (["--rate", "2", "--set", "serve.scheduler.kind=nope"], 'unknown scheduler "nope", allowed:'),
     (["--rate", "2", "--set", "serve.scheduler=nope"], 'unknown scheduler "nope", allowed:'),
@@ -80,9 +80,9 @@ CASES = [
     (["plain.yaml", "--trace", "more.jsonl"], "more.jsonl:1:1: hash_ids has 3 numbers, allowed: at most 2, one for each 512 tokens of input_length, 1024"),
     (["plain.yaml", "--trace", "over.csv"], "over.csv:3:1: block_hashes has 4 hashes, allowed: at most 3, one for each 16 tokens of its prompt's 48"),
     (["plain.yaml", "--trace", "huge.csv"], 'huge.csv:2:8: block_hashes is "0-9999998 1-5", allowed: whole numbers below 2^63 and ranges, as 0-146 or 3 7-9'),
-    (["plain.yaml", "--trace", "twice.csv"], 'twice.csv:1:26: the column "prompt_tokens" says what column "prompt" says, allowed: one of them'),
-    (["plain.yaml", "--trace", "times.csv"], 'times.csv:1:25: the column "arrived_us" says what column "TIMESTAMP" says, allowed: one of them'),
-    (["base.yaml", "--slo", "percentile=50"], "--slo: percentile stands without a limit, allowed: beside ttft_ms, tpot_ms or e2el_ms"),
+    (["plain.yaml", "--trace", "twice.csv"], 'twice.csv:1:26: the columns "prompt_tokens" and "prompt" mean the same, allowed: one of them'),
+    (["plain.yaml", "--trace", "times.csv"], 'times.csv:1:25: the columns "arrived_us" and "TIMESTAMP" mean the same, allowed: one of them'),
+    (["base.yaml", "--slo", "percentile=50"], "--slo: percentile is set without a limit, allowed: with ttft_ms, tpot_ms or e2el_ms"),
     (["plain.yaml", "--trace", "empty.csv"], "empty.csv: has no request, allowed: at least one"),
     (["plain.yaml", "--trace", "large.csv"], "large.csv:3:1: request 1 can never be served: it needs"),
     (["plain.yaml", "--trace", "lines.jsonl"], "lines.jsonl:1:1: lacks output_length, allowed: a whole number from 1 to 1e+08"),
@@ -96,7 +96,7 @@ CASES = [
     (["base.yaml", "--set", "cost.target_fixed_ms=1e9"], "the run lasts longer than 4.5e+06 s, where simulated time ends, allowed:"),
     (["base.yaml", "--set", "cost.target_ms_per_token=1e9"], "a step takes 1e+08 s by the cost model, allowed: less than 4.5e+06 s"),
     (["base.yaml", "--set", "serve.arrivals.rate=1e-9"], "base.yaml: the run lasts longer than 4.5e+06 s, where simulated time ends, allowed:"),
-    (["base.yaml", "--set", "serve.speculation.policy={kind: table, table: [[1, 5, 0, 100, 3], [6, 9, 2]]}"], "a row of the table has 3 numbers, allowed: as the first"),
+    (["base.yaml", "--set", "serve.speculation.policy={kind: table, table: [[1, 5, 0, 100, 3], [6, 9, 2]]}"], "a row of the table has 3 numbers, allowed: like the first"),
     (["base.yaml", "--set", "serve.speculation.policy={kind: adaptive, policy: {kind: confidence}}"], "confidence looks at the draft's distributions, allowed:"),
     (["base.yaml", "--set", "serve.speculation.policy={kind: adaptive, policy: oracle}"], "oracle knows what will be accepted, allowed:"),
     (["base.yaml", "--set", "serve.speculation.policy={kind: adaptive, policy: {kind: nope}}"], 'unknown policy "nope", allowed:'),
@@ -106,21 +106,21 @@ CASES = [
     (["tree.yaml", "--set", "decode={drafter: {kind: chain, draft_length: 3}, verifier: token}", "--policy", "fixed:4"], "the policy drafts up to 4 tokens, allowed: at most decode's draft_length, 3"),
     (["tree.yaml", "--set", "context={process: requests, request_tokens: 20, types: [{weight: 1, draft: {from: target, transform: overlap, value: 0.7}}]}"], "the text of a request has 20 tokens and the longest output 50, allowed:"),
     (["base.yaml", "--policy", "adaptive_verification:0"], "--policy: draft_length is 0, allowed: an integer in [1, 64]"),
-    (["partly.yaml"], "partly.yaml:7:84: confidence is estimate, and acceptance tells what is accepted and no more of drafts, allowed: history, or pair and decode"),
-    (["partly.yaml", "--set", "serve.speculation.policy.confidence=head"], "confidence is head, and acceptance tells what is accepted and no more of drafts, allowed: history"),
-    (["partly.yaml", "--set", "serve.speculation.acceptance={trace: overlaps.jsonl}"], "partly.yaml:7:84: confidence is estimate, and the trace tells overlaps of drafts, allowed: head, history, or pair"),
+    (["partly.yaml"], "partly.yaml:7:84: confidence is estimate, and acceptance states only the acceptance of drafts, allowed: history, or pair and decode"),
+    (["partly.yaml", "--set", "serve.speculation.policy.confidence=head"], "confidence is head, and acceptance states only the acceptance of drafts, allowed: history"),
+    (["partly.yaml", "--set", "serve.speculation.acceptance={trace: overlaps.jsonl}"], "partly.yaml:7:84: confidence is estimate, and the trace records only overlaps of drafts, allowed: head, history, or pair"),
     (["partly.yaml", "--set", "serve.speculation.policy.confidence=sure"], 'confidence:1:1: confidence is "sure", allowed: estimate, history, head'),
     (["partly.yaml", "--set", "serve.speculation.policy={kind: adaptive_verification, draft_length: 3, rows: 65}"], "rows is 65, allowed: a number in [0, 64]"),
     (["partly.yaml", "--set", "serve.speculation.acceptance={trace: two.jsonl}", "--set", "serve.speculation.policy.confidence=history"],
-     "the policy drafts up to 3 tokens, allowed: no more than the trace's records hold, 2"),
-    (["tree.yaml", "--policy", "adaptive_verification:3"], "--policy: policy adaptive_verification verifies a part of what was drafted, and decode drafts whole trees, or by a policy of its own; allowed: a chain"),
+     "the policy drafts up to 3 tokens, allowed: at most the drafts in the trace, 2"),
+    (["tree.yaml", "--policy", "adaptive_verification:3"], "--policy: policy adaptive_verification verifies a part of the drafted tokens, and decode drafts whole trees, or by a policy of its own; allowed: a chain"),
     (["tree.yaml", "--set", "decode={drafter: {kind: chain, draft_length: 3}, verifier: token, policy: {kind: additive}}", "--policy", "adaptive_verification:3"],
-     "policy adaptive_verification verifies a part of what was drafted, and decode drafts whole trees, or by a policy of its own"),
+     "policy adaptive_verification verifies a part of the drafted tokens, and decode drafts whole trees, or by a policy of its own"),
     (["tree.yaml", "--set", "decode={drafter: {kind: chain, draft_length: 3}, verifier: token}", "--policy", "adaptive_verification:4"],
      "the policy drafts up to 4 tokens, allowed: at most decode's draft_length, 3"),
     (["tree.yaml", "--set", "decode={drafter: {kind: chain, draft_length: 3}, verifier: token}", "--set", "context={process: iid, fresh: true}", "--set",
       "serve.speculation.policy={kind: adaptive_verification, draft_length: 3, confidence: head}"],
-     "confidence is head, and drafts of fresh distributions or of recorded acceptance show nothing, allowed: history, or contexts from a pool"),
+     "confidence is head, and drafts of fresh distributions or of recorded acceptance have none, allowed: history, or contexts from a pool"),
     (["base.yaml", "--set", "serve.speculation.policy={kind: adaptive, policy: adaptive_verification}"], "adaptive_verification shares out the rows of a batch that decode runs, allowed:"),
     (["base.yaml", "--slo", "mlperf:llama2-70b"], 'preset is "mlperf:llama2-70b", '),
     (["base.yaml", "--resume", "--out", "out"], "--resume: given without --sweep, allowed: with --sweep"),
@@ -128,7 +128,7 @@ CASES = [
     (["base.yaml", "--resume", "--force", "--sweep", "rate=1,2", "--out", "none"], "--resume: given together with --force"),
     (["base.yaml", "--timeline", "t.json", "--sweep", "rate=1,2"], "--timeline: given together with --sweep, allowed: with a single run"),
     (["base.yaml", "--slo", "ttft=5,tpot=9,ttft=6"], '--slo: "ttft" is given twice, allowed: each limit once'),
-    (["base.yaml", "--timeline", "./base.yaml"], "--timeline: ./base.yaml is what was read here, allowed: another file"),
+    (["base.yaml", "--timeline", "./base.yaml"], "--timeline: ./base.yaml is an input of this command, allowed: another file"),
     (["base.yaml", "--timeline", "--quiet"], "--timeline: given without a value before --quiet, allowed: FILE.json"),
     (["base.yaml", "--out", "--steps"], "--out: given without a value before --steps, allowed: "),
     (["base.yaml", "--timeline", ""], '--timeline: "", allowed: a file'),
@@ -136,15 +136,15 @@ CASES = [
     (["base.yaml", "--draft-lengths", "0,1", "--sweep", "rate=1,2"], "--draft-lengths: given without --slo, allowed: with --slo"),
     (["tree.yaml", "--draft-lengths", "2", "--sweep", "rate=1,2", "--slo", "ttft=50"], "--draft-lengths: 2 is no draft length of decode's method, allowed: 0 or 3"),
     (["base.yaml", "--set", "serve.speculation.acceptance={trace: nothere.jsonl}"], "nothere.jsonl"),
-    (["base.yaml", "--set", "serve.speculation.acceptance={trace: two.jsonl}"], "the policy drafts up to 3 tokens, allowed: no more than the trace's records hold, 2"),
-    (["base.yaml", "--set", "serve.speculation.acceptance={trace: two.jsonl, alpha: 0.5}"], "alpha stands beside trace, allowed: one of them"),
-    (["base.yaml", "--set", "serve.speculation.acceptance={kind: code, alpha: 0.5}"], "kind stands without trace, allowed: with trace"),
+    (["base.yaml", "--set", "serve.speculation.acceptance={trace: two.jsonl}"], "the policy drafts up to 3 tokens, allowed: at most the drafts in the trace, 2"),
+    (["base.yaml", "--set", "serve.speculation.acceptance={trace: two.jsonl, alpha: 0.5}"], "alpha is given together with trace, allowed: one of them"),
+    (["base.yaml", "--set", "serve.speculation.acceptance={kind: code, alpha: 0.5}"], "kind is given without trace, allowed: with trace"),
     (["base.yaml", "--set", "serve.speculation.acceptance={trace: laws.jsonl}"], "laws.jsonl:1"),
     (["base.yaml", "--set", "serve.speculation.acceptance={trace: short.jsonl}", "--policy", "fixed:2"], "no record of short.jsonl is long enough for a round of 2 tokens, allowed:"),
     (["base.yaml", "--set", "serve.scheduler={kind: llama_cpp, context: 90}"], "can never be served: its prompt has 100 tokens, allowed: fewer than a slot's context, 90"),
     (["base.yaml", "--set", "serve.scheduler={kind: sglang, schedule_policy: fifo}"], 'schedule_policy is "fifo", did you mean "fcfs"? allowed: fcfs, lpm'),
-    (["base.yaml", "--set", "serve.replicas={prefill: 1}"], "the cost model does not know a token's cache, allowed: kv_bytes_per_token"),
-    (["base.yaml", "--set", "serve.scheduler={kind: llama_cpp}", "--set", "serve.replicas={prefill: 1, kv_bytes_per_token: 1e5}"], "prefill stands beside scheduler llama_cpp, allowed: another one, for its server computes a prompt in the slot that decodes it"),
+    (["base.yaml", "--set", "serve.replicas={prefill: 1}"], "the cost model does not have the size of a token's cache, allowed: kv_bytes_per_token"),
+    (["base.yaml", "--set", "serve.scheduler={kind: llama_cpp}", "--set", "serve.replicas={prefill: 1, kv_bytes_per_token: 1e5}"], "prefill is set with scheduler llama_cpp, allowed: another one, since its server computes a prompt in the slot that decodes it"),
     (["plain.yaml", "--set", "serve.arrivals={process: sessions, rate: 1, output: 5}"], "prompt"),
     (["base.yaml", "--slo", "foo=5"], '--slo: unknown limit "foo", allowed: ttft, tpot, e2el, percentile'),
     (["base.yaml", "--alpha", "0.5", "--position-rates", "0.7,0.4"], "--position-rates: given together with --alpha, allowed: one figure of acceptance"),
@@ -162,13 +162,13 @@ CASES = [
      "max_num_batched_tokens is 256 and a draft model reserves a row for each of max_num_seqs, 256, allowed: more than these"),
     (["base.yaml", "--method", "draft_model", "--set", "serve.scheduler.max_num_batched_tokens=200"],
      "max_num_batched_tokens is 200 and a draft model reserves a row for each of max_num_seqs, 256, allowed: more than these"),
-    ([*GPU, "--draft", "eagle3-llama-3.1-8b", "--method", "ngram"], "--method:1:1: method ngram stands beside the draft eagle3-llama-3.1-8b"),
-    ([*GPU, "--draft", "llama-3.2-1b", "--method", "eagle"], "--method:1:1: method eagle stands beside the draft llama-3.2-1b, a model of its own, allowed: draft_model"),
-    ([*GPU, "--draft", "eagle3-llama-3.1-8b", "--method", "draft_model"], "method draft_model stands beside the draft eagle3-llama-3.1-8b, a head of the target, allowed: eagle"),
-    (GPU, "nothing drafts: the cost model prices no draft, allowed: a draft, or method ngram"),
+    ([*GPU, "--draft", "eagle3-llama-3.1-8b", "--method", "ngram"], "--method:1:1: method ngram is set with the draft eagle3-llama-3.1-8b"),
+    ([*GPU, "--draft", "llama-3.2-1b", "--method", "eagle"], "--method:1:1: method eagle is set with the draft llama-3.2-1b, an independent model, allowed: draft_model"),
+    ([*GPU, "--draft", "eagle3-llama-3.1-8b", "--method", "draft_model"], "method draft_model is set with the draft eagle3-llama-3.1-8b, a head of the target, allowed: eagle"),
+    (GPU, "nothing drafts: the cost model has no draft, allowed: a draft, or method ngram"),
     (["base.yaml", "--set", "serve.kv={tokens: 3200, draft_tokens: 20}"], "20 tokens are 1 blocks, allowed: at least 2"),
-    ([*GPU, "--draft", "llama-3.2-1b", "--set", "serve.kv.draft_tokens=1000"], "draft_tokens stands beside utilization, which holds both caches, allowed: beside blocks or tokens"),
-    ([*GPU, "--draft", "llama-3.2-1b", "--set", "serve.kv.utilization=0.2"], "weights take 14.96 GiB and activations 4.81 GiB, which is 3.94 GiB more than there is, allowed: room for two blocks"),
+    ([*GPU, "--draft", "llama-3.2-1b", "--set", "serve.kv.draft_tokens=1000"], "draft_tokens is given together with utilization, which holds both caches, allowed: together with blocks or tokens"),
+    ([*GPU, "--draft", "llama-3.2-1b", "--set", "serve.kv.utilization=0.2"], "weights take 14.96 GiB and activations 4.81 GiB, which is 3.94 GiB more than available, allowed: room for two blocks"),
     ([*GPU, "--tensor-parallel", "3"], "tensor_parallel"),
     (["plain.yaml", "--trace", "burst.csv"], 'burst.csv:2:18: output is "0", allowed: a whole number from 1'),
     (["base.yaml", "--set", "serve.lengths.prompt={file: {path: burst.csv, column: tokens}}"], 'burst.csv:1:1: has no column "tokens", allowed: '),
@@ -195,7 +195,7 @@ with tempfile.TemporaryDirectory() as folder:
     if again.returncode != 2:
         print(f"another run's results were replaced without --force: exit {again.returncode}")
         failures += 1
-    # vllm serve's own defaults by the GPU, unless they are said; both models on as many GPUs.
+    # Defaults of vllm serve by GPU, unless given; both models on the same number of GPUs.
     for more, wanted in ((["--hardware", "h100-sxm"], ["max_num_batched_tokens: 8192", "max_num_seqs: 1024"]),
                          (["--hardware", "a100-80gb-sxm"], ["max_num_batched_tokens: 2048", "max_num_seqs: 256"]),
                          (["--hardware", "rtx-4090"], ["max_num_batched_tokens: 2048", "max_num_seqs: 256"]),
@@ -211,15 +211,15 @@ with tempfile.TemporaryDirectory() as folder:
         if any(part not in config for part in wanted):
             print(f"specsim serve {' '.join(more)}: wanted {wanted}\n  {config}")
             failures += 1
-    # What is simulated as it stands, and should be known.
+    # Settings that are simulated as given but that the user should know of.
     doubts = (("drafts are free", ["base.yaml"], True), ("drafts are free", ["base.yaml", "--set", "cost.draft_fixed_ms=1"], False),
               ("drafts are free", ["base.yaml", "--method", "ngram"], False), ("drafts are free", ["base.yaml", "--policy", "off"], False),
-              ("drafts up to 3 tokens and acceptance is stated for 2", ["base.yaml", "--position-rates", "0.7,0.4"], True),
+              ("drafts up to 3 tokens, but acceptance is stated for 2", ["base.yaml", "--position-rates", "0.7,0.4"], True),
               ("acceptance is stated for", ["base.yaml", "--position-rates", "0.7,0.4,0.3"], False), ("acceptance is stated for", ["base.yaml"], False))
-    for words, arguments, said in doubts:
+    for words, arguments, is_printed in doubts:
         done = subprocess.run([SPECSIM, "serve", *arguments], cwd=folder, capture_output=True, text=True, timeout=600)
-        if done.returncode != 0 or (words in done.stderr) != said:
-            print(f"specsim serve {' '.join(arguments)}: {words!r} {'is not' if said else 'is'} said: {done.stderr}")
+        if done.returncode != 0 or (words in done.stderr) != is_printed:
+            print(f"specsim serve {' '.join(arguments)}: {words!r} {'is not' if is_printed else 'is'} printed: {done.stderr}")
             failures += 1
     if sorted(os.listdir(folder)) != sorted([*FILES, "out", "flags"]):
         print(f"files were left: {os.listdir(folder)}")

@@ -1,5 +1,5 @@
-// A step over chunks of prompts and decoding sequences is priced by what each looks at, not as the mean sequence: by the data
-// sheet's arithmetic here, which the tests count.
+// The latency of a step over chunks of prompts and decoding sequences depends on the keys that each sequence reads, not on the
+// mean sequence; here by the data sheet's arithmetic, which the tests count.
 #include "sim/hardware/latency/deployment.h"
 #include "sim/serving/serve/step_price.h"
 #include "tests/serve/servers.h"
@@ -30,7 +30,7 @@ double seconds(const cost::CostModel& cost, const cost::Segment& prompts, const 
 
 }  // namespace
 
-TEST_CASE("sequences that only decode cost what the pass over the mean sequence costs", "[serve]") {
+TEST_CASE("sequences that only decode take the time of the pass over the mean sequence", "[serve]") {
   const auto cost = roofline();
   const cost::Segment decoding = serve::decoding_alike(24.0, 4.0, 24.0 * 900.0);
   CHECK(cost->mixed_pass(cost::Role::target, {}, decoding, decoding.rows, {}).total() ==
@@ -38,12 +38,12 @@ TEST_CASE("sequences that only decode cost what the pass over the mean sequence 
   CHECK(cost->mixed_draft_pass({}, decoding).total() == cost->draft_pass({24.0, 900.0}, 0, 3.0).total());
 }
 
-TEST_CASE("a chunk's attention is its own, whatever decodes beside it", "[serve]") {
+TEST_CASE("a chunk's attention does not depend on the sequences that decode in the same step", "[serve]") {
   const auto cost = roofline();
   const cost::ModelShape& model = *cost->deployment()->target;
   const cost::Hardware& hardware = cost->deployment()->hardware;
-  // 2,000 rows behind 28,000 tokens, beside 40 sequences of 500 tokens: the pairs of the chunk's rows and keys are arithmetic
-  // that 41 mean sequences, of 50 rows behind 1,171 tokens, would not do.
+  // 2,000 rows after 28,000 tokens, next to 40 sequences of 500 tokens: the pairs of the chunk's rows and keys are arithmetic
+  // that 41 mean sequences, of 50 rows after 1,171 tokens, would not do.
   const cost::Segment decoding = serve::decoding_alike(40.0, 1.0, 40.0 * 500.0);
   const double late = seconds(*cost, chunk(2000.0, 28000.0), decoding);
   const double early = seconds(*cost, chunk(2000.0, 0.0), decoding);
@@ -54,8 +54,8 @@ TEST_CASE("a chunk's attention is its own, whatever decodes beside it", "[serve]
   CHECK(late > 1.1 * mean);
 }
 
-TEST_CASE("beside a chunk FlashAttention 2 reads a group's keys for each query head", "[serve]") {
-  // LLMServingSim's RTX 4090, four heads in a group: 32 sequences of 952 keys take 507 us alone, 800 to 860 beside a chunk.
+TEST_CASE("next to a chunk FlashAttention 2 reads a group's keys for each query head", "[serve]") {
+  // LLMServingSim's RTX 4090, four heads in a group: 32 sequences of 952 keys take 507 us alone, 800 to 860 us next to a chunk.
   const auto attention = [](const char* hardware, double rows_of_chunk) {
     const load::ServeExperiment experiment = server(
         fmt::format(R"(serve: {{arrivals: {{process: closed, concurrency: 1, requests: 1}}, lengths: {{prompt: 1, output: 1}}}}
@@ -73,7 +73,7 @@ cost: {{model: roofline, hardware: {}, target: llama-3.1-8b, draft: none}}
   CHECK(attention("h100-sxm", 512.0) / attention("h100-sxm", 0.0) == Approx(1.0).epsilon(0.01));
 }
 
-TEST_CASE("two chunks cost what their pairs are, not what their mean's are", "[serve]") {
+TEST_CASE("two chunks take the time of their own query-key pairs, not of their mean's", "[serve]") {
   const auto cost = roofline();
   cost::Segment uneven = chunk(8000.0, 0.0);
   const cost::Segment small = chunk(8.0, 0.0);

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Queueing theory against `specsim serve`: formulas that share nothing with the simulator, each with the config that reaches it.
+"""Queueing theory compared with `specsim serve`: formulas that share nothing with the simulator, each with a config for which it holds.
 
-Of waits (queue_oracles.py) and of every run (run_oracles.py). Runs at the root of the repository; SPECSIM names the program. `--self` runs
-the reference instead, with fewer requests; `q3 q13 ...` runs these alone.
+Formulas of waits (queue_oracles.py) and laws of every run (run_oracles.py). Runs at the root of the repository; SPECSIM names the program.
+`--self` runs the reference instead, with fewer requests; `q3 q13 ...` runs only these.
 """
 import sys
 import tempfile

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Draft lengths of `specsim serve` that follow from what its policies are told: a length for each request, by batch and context, by queue.
+"""Draft lengths of `specsim serve` that follow from the inputs of its policies: a length for each request, by batch and context, by queue.
 
 Acceptance 1 and 0 and fixed times leave one right answer for every round. Runs at the root of the repository; SPECSIM names the
 program.
@@ -19,7 +19,7 @@ def speculation(policy, rate=1):
 
 
 def rounds_of(output, first, step, longest):
-    """Rounds and drafts of a request whose length grows from `first` by `step` a round, everything accepted."""
+    """Rounds and drafts of a request whose length grows from `first` by `step` per round, with everything accepted."""
     left, length, rounds, drafted, lengths = output - 1, first, 0, 0, []  # the first token comes with the prompt
     while left > 0:
         lengths.append(length)
@@ -40,11 +40,11 @@ def adaptive(bench, checks):
     checks.rejects_exactly("adaptive", "the longest for all", set(fixed.whole("rounds")) != {rounds})
     run = bench.run(config(arrivals, COST, lengths, speculation(policy, 0), max_num_seqs=8))
     checks.exact("adaptive, none accepted: rounds, and a draft in each", set(zip(run.whole("rounds"), run.whole("drafted"))), {(59, 59)})
-    # Classes: requests that accept draft long, the others short, in one batch.
+    # Classes: requests with high acceptance draft long, the others short, in one batch.
     mixed = {"policy": policy, "acceptance": {"classes": [{"share": 0.5, "alpha": 1}, {"share": 0.5, "alpha": 0}]}}
     run = bench.run(config(dict(arrivals, requests=40), COST, lengths, mixed, max_num_seqs=8))
     checks.exact("adaptive, two classes", sorted(set(run.whole("rounds"))), [rounds, 59])
-    # The draft's passes: as many as the longest of the batch drafts, one row of each sequence that still drafts.
+    # The draft's passes: as many as the longest draft of the batch, each with one row per sequence that still drafts.
     alone = bench.run(config(dict(arrivals, concurrency=1, requests=1), COST, lengths, speculation(policy)), steps=True)
     _, _, chosen = rounds_of(60, 1, 2, 6)
     expected = [1_000_000_000 + 100_000_000 * length for length in chosen]

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""What conversations share is computed once: the rows of prompts that vLLM's and SGLang's caches leave, and SGLang's queue orders.
+"""Shared prefixes of conversations are computed once: the prompt rows that vLLM's and SGLang's caches leave, and SGLang's queue orders.
 
-Turns that never overlap leave one right count of rows, and one request at a time one right order. Runs at the root of the repository;
-SPECSIM names the program.
+Turns that never overlap leave one right count of rows, and one request at a time leaves one right order. Runs at the root of the
+repository; SPECSIM names the program.
 """
 import json
 import sys
@@ -21,7 +21,7 @@ def conversations(bench, checks):
     prompts = [PREFIX + turn * (FRESH + ANSWER) + FRESH for turn in range(TURNS)]
 
     def expected(run, block):
-        """Of a turn all blocks that the one before computed, its last token apart; of a session's first the common prefix."""
+        """Cached tokens: for a turn all blocks of the one before, except its last token; for a session's first turn the common prefix."""
         rows = 0
         for number, prompt in enumerate(run.whole("prompt_tokens")):
             turn = prompts.index(prompt)
@@ -39,8 +39,8 @@ def conversations(bench, checks):
         plain = bench.run(made, steps=True)
         checks.exact(f"{name}: all rows without a cache", sum(plain.whole("prefill_rows", steps=True)), sum(plain.whole("prompt_tokens")))
         checks.rejects_exactly(name, "no cache", sum(plain.whole("prefill_rows", steps=True)) != expected(plain, block))
-    # Answers whose last computed token ends a block: the step that gives the end names it before the request frees it (vLLM,
-    # asynchronous); speculative steps too, which end a block with drafts that they accept.
+    # Answers whose last computed token ends a block: the step of the end names the block before the request frees it (vLLM, asynchronous); also for
+    # speculative steps, which end a block with accepted drafts.
     ends = dict(arrivals, output=13)
     prompts = [PREFIX + turn * (FRESH + 13) + FRESH for turn in range(TURNS)]
     for name, asynchronous, policy in (("plain", False, None), ("asynchronous", True, None), ("asynchronous with drafts", True, {"kind": "fixed", "draft_length": 3})):
@@ -50,14 +50,14 @@ def conversations(bench, checks):
             made["serve"]["speculation"] = {"policy": policy, "method": "ngram", "acceptance": {"alpha": 0.6}}
         run = bench.run(made, steps=True)
         checks.exact(f"answers that end with a block, {name}: rows of prompts", sum(run.whole("prefill_rows", steps=True)), expected(run, 16))
-    # A pool that never ends finds all that one of a stated size finds that is large enough, and one of that size takes no memory.
+    # An unlimited pool finds the same blocks as a large enough one of a stated size, and a pool of that size takes no memory.
     for name, kv, scheduler in (("vLLM", {"block": 16}, {"kind": "vllm_v1", "prefix_caching": True}), ("SGLang", {"block": 16}, {"kind": "sglang", "radix_cache": True}),
                                 ("vLLM, the largest pool", {"block": 16, "blocks": 4000000000}, {"kind": "vllm_v1", "prefix_caching": True})):
         made = config(ends, COST, None, None, kv)
         made["serve"]["scheduler"] = scheduler
         run = bench.run(made, steps=True)
         checks.exact(f"{name} without a limit of memory: rows of prompts", sum(run.whole("prefill_rows", steps=True)), expected(run, 16))
-    # A small pool forgets the oldest conversations first, and still computes every token that it must.
+    # A small pool drops the oldest conversations first, and still computes every necessary token.
     rows = {}
     for blocks in (60, 100000):
         made = config(dict(arrivals, rate=0.5, gap_s=3), COST, None, None, {"block": 16, "blocks": blocks})
@@ -68,7 +68,7 @@ def conversations(bench, checks):
             free = run.whole("free_blocks", steps=True)
     checks.holds("SGLang: a small pool evicts", 1.1 * rows[100000] < rows[60] < sum(run.whole("prompt_tokens")))
     checks.holds("SGLang: blocks are given back", max(free) <= 59 and min(free) >= 0)
-    # Replicas by prefix: a conversation stays where its first block is.
+    # Replicas by prefix: a conversation stays on the replica of its first block.
     made = config(dict(arrivals, prefix=0), COST, None, None, {"block": 16, "blocks": 100000}, prefix_caching=True)
     made["serve"]["replicas"] = {"count": 4, "routing": "prefix_affinity"}
     near = bench.run(made, steps=True)
@@ -76,7 +76,7 @@ def conversations(bench, checks):
     spread = bench.run(made, steps=True)
     checks.holds("prefix affinity keeps conversations together",
                  sum(near.whole("prefill_rows", steps=True)) < 0.7 * sum(spread.whole("prefill_rows", steps=True)))
-    # What all conversations begin with leads them to no single replica, and replicas that are idle alike get as many requests.
+    # A prefix that all conversations share does not send them to one replica, and equally idle replicas get as many requests.
     for routing, rate, prefix in (("prefix_affinity", 30, 500), ("join_shortest_queue", 40, 0), ("least_loaded", 2, 0)):
         made = config(dict(arrivals, rate=rate, gap_s=1, prefix=prefix, requests=1200), {"target_fixed_ms": 8.0}, None, None, {"block": 16, "blocks": 100000},
                       prefix_caching=prefix > 0, max_num_seqs=64)
@@ -118,12 +118,12 @@ def orders(bench, checks):
                     + "".join(f"{at},{prompt},{output},0,{first}-{first + prompt // 16 - 1}\n" for at, prompt, output, first in rows))
     uncached = {"process": "trace", "file": path.name}
     checks.exact("shortest-prefill-first", order("shortest-prefill-first", which=uncached), [0, 3, 4, 1, 2])
-    # Behind the second one the fourth has waited for 320 tokens, 10 times its own 32; behind both the third for 352, 1.1 times its
-    # own, and the last for 32, half of them.
+    # After the second one the fourth has waited for 320 tokens, 10 times its own 32; after both the third for 352, 1.1 times its own, and the last
+    # for 32, half of them.
     checks.exact("hrrn", order("hrrn", which=uncached), [0, 1, 3, 2, 4])
     for policy in ("hrrn", "shortest-prefill-first", "fcfs"):
         checks.exact(f"{policy} without a cache is fcfs", order(policy, radix=False, which=uncached), [0, 1, 2, 3, 4])
-    # Two that share what nobody has computed: the second waits for the first, and one that shares nothing goes before it.
+    # Two that share an uncomputed prefix: the second waits for the first, and one that shares nothing goes before it.
     pair = trace(bench, "pair", [(0, 3, 0, 0), (200, 4, 0, 300), (201, 4, 0, 300), (202, 4, 0, 400)])
     begun = {}
     for policy in ("fcfs", "lpm"):
@@ -135,8 +135,8 @@ def orders(bench, checks):
 
 
 def capacity(bench, checks):
-    """Prompts that are alike, far more than a server of one request at a time takes: its capacity is said where nothing
-    hits, and that there is none where the cache decides."""
+    """Equal prompts, far more than a server of one request at a time takes: its capacity is printed if no prefix is cached; if the cache decides, a
+    message replaces it."""
     arrivals = trace(bench, "alike", [(at, 20, 0, 0) for at in range(400)])
     shared = None
     for caching, words in ((True, "no largest stable rate is given"), (False, "plain: capacity")):
@@ -145,15 +145,15 @@ def capacity(bench, checks):
         path.write_text(json.dumps(made))
         done = serve(bench.folder, path.name)
         shared = shared or done
-        checks.exact(f"prefix_caching {caching}: what is said of the capacity", [one for one in ("no largest stable rate is given", "plain: capacity")
+        checks.exact(f"prefix_caching {caching}: the note about the capacity", [one for one in ("no largest stable rate is given", "plain: capacity")
                                                                                   if one in done.stdout], [words])
-    # Conversations, over whose rate a sweep goes; and what is asked for in vain.
+    # Conversations, whose rate a sweep varies, and options that conflict with them.
     for caching in (True, False):
         made = config({"process": "sessions", "rate": 2.0, "requests": 60, "prompt": {"fixed": 64}, "output": {"fixed": 8}, "most": 4000}, COST, None, None,
                       {"block": 16, "blocks": 400}, prefix_caching=caching)
         path.write_text(json.dumps(made))
         done = serve(bench.folder, path.name, "--sweep", "rate=1,2")
-        checks.exact(f"prefix_caching {caching}: a sweep says that there is no capacity", "no largest stable rate is given" in done.stdout, caching)
+        checks.exact(f"prefix_caching {caching}: a sweep reports that there is no capacity", "no largest stable rate is given" in done.stdout, caching)
     made = config({"process": "poisson", "rate": 2.0, "requests": 60}, COST, {"prompt": {"fixed": 64}, "output": {"fixed": 8}}, None, {"block": 16, "blocks": 400},
                   prefix_caching=True, policy="priority")
     made["serve"]["replicas"] = {"count": 2, "routing": "prefix_affinity"}

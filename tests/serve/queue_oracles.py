@@ -1,4 +1,4 @@
-"""Queueing theory of a server's waits: formulas that share nothing with the simulator, each with the config that reaches it
+"""Queueing theory of a server's waits: formulas that share nothing with the simulator, each with a config for which it holds
 (oracles_test.py): M/D/1, Erlang, Pollaczek-Khinchine with a speculative service time, Erlang C, processor sharing, Inoue's batches,
 saturation, heavy traffic.
 """
@@ -18,10 +18,10 @@ def poisson(rate, requests):
     return {"process": "poisson", "rate": rate, "requests": requests}
 
 
-# ---- path by path: no width to hide in ------------------------------------------------------------------------------------------
+# ---- path by path: exact, without statistical error ------------------------------------------------------------------------------------------
 
 def waits_of(arrivals, services, servers=1):
-    """Lindley's recursion, and Kiefer and Wolfowitz's for several servers: waits, first come first served. All in picoseconds."""
+    """Lindley's recursion, and Kiefer and Wolfowitz's for several servers: first come, first served waits. All in picoseconds."""
     free, waits = [0] * servers, []
     for came, served in zip(arrivals, services):
         first = min(range(servers), key=free.__getitem__)
@@ -32,7 +32,7 @@ def waits_of(arrivals, services, servers=1):
 
 
 def follows_path(name, run, services, checks, servers=1, step=0):
-    """Every wait is that of the run's own arrivals and services; `step`: an arrival waits for the end of a running step, at most."""
+    """Every wait follows from the run's own arrivals and services; `step`: an arrival waits at most for the end of a running step."""
     asked = run.ps("arrival_s")
     waited = [a - b for a, b in zip(run.ps("first_scheduled_s"), asked)]
 
@@ -79,7 +79,7 @@ def q1_q2(bench, checks):
     judge("Q1 and Q2, M/D/1", run, checks.p)
     follows_path("Q1 and Q2, M/D/1", run, [output * 10 ** 9] * len(run.whole("request")), checks)
     poisson_gaps("Q1 and Q2, M/D/1", run, rate, checks)
-    # What is wrong: a step more for each request, and a second request beside the first.
+    # Two wrong runs: one with an extra step for each request, one with a second request at the same time.
     slower = bench.run(config(poisson(rate, LONG), {"target_fixed_ms": 1.0}, {"prompt": {"fixed": 16}, "output": {"fixed": output + 1}}))
     checks.mutant("Q1, M/D/1", "a first token counted as a round", mean_p(slower.wait(), expected))
     beside = bench.run(config(poisson(rate, FEW), {"target_fixed_ms": 1.0}, lengths), "seqs_off_by_one")
@@ -111,7 +111,7 @@ def q16(bench, checks):
 # ---- Q3: Pollaczek-Khinchine with a speculative service time -------------------------------------------------------------------
 
 def rounds_distribution(tokens, rates):
-    """P(N = n) of the rounds that emit `tokens` tokens; rates: conditional acceptance by position."""
+    """P(N = n) of the rounds until `tokens` tokens are emitted; rates: conditional acceptance by position."""
     of_round, reached = [], 1.0
     for rate in rates:
         of_round.append(reached * (1 - rate))
@@ -133,7 +133,7 @@ def rounds_distribution(tokens, rates):
 
 def q3(bench, checks):
     rates, output, rate = [0.8, 0.7, 0.5], 21, 44.0
-    step = 1e-3 * (1.0 + 3 * 0.2)                     # the target's pass and three of the draft, prefill too
+    step = 1e-3 * (1.0 + 3 * 0.2)                     # the target's pass and three of the draft, including the prefill
     cost = {"target_fixed_ms": 1.0, "draft_fixed_ms": 0.2}
     speculation = {"policy": {"kind": "fixed", "draft_length": 3}, "acceptance": {"conditional_rates": rates}}
     lengths = {"prompt": {"fixed": 16}, "output": {"fixed": output}}
@@ -193,7 +193,7 @@ def q5_q6(bench, checks):
     delay = erlang_c(servers, rate * service) / (servers / service - rate)
     lengths = {"prompt": {"fixed": 1}, "output": {"geometric": {"mean": mean_output}}}
     run = bench.run(config(poisson(rate, LONG // 2), {"target_fixed_ms": 1.0}, lengths, max_num_seqs=servers))
-    # An arrival waits for the running step also where a server is free: up to one step.
+    # An arrival waits for the running step even if a server is free: up to one step.
     checks.p("Q5, M/M/4 mean wait", mean_p(run.wait() - step / 2, delay, allowance=step))
     wrong = bench.run(config(poisson(rate, FEW // 4), {"target_fixed_ms": 1.0}, lengths, max_num_seqs=servers), "seqs_off_by_one")
     checks.mutant("Q5, M/M/4 mean wait", "seqs_off_by_one", mean_p(wrong.wait() - step / 2, delay, allowance=step))
@@ -202,7 +202,7 @@ def q5_q6(bench, checks):
     band = 0.1 * delay / 2 + step
     checks.p("Q6, M/D/4 within 10 % of half the wait of M/M/4", mean_p(fixed.wait() - step / 2, delay / 2, allowance=band))
     checks.mutant("Q6, M/D/4 within 10 % of half the wait of M/M/4", "outputs that vary", mean_p(run.wait() - step / 2, delay / 2, allowance=band))
-    # An arrival joins at the next end of a step, and so at most a step later than without steps: by induction so does every other.
+    # An arrival joins at the next end of a step, so at most a step later than without steps. By induction this holds for every later arrival.
     for name, one in (("Q5, M/M/4", run), ("Q6, M/D/4", fixed)):
         follows_path(name, one, [tokens * 10 ** 9 for tokens in one.whole("output_tokens")], checks, servers, 10 ** 9)
 
@@ -226,7 +226,7 @@ def q7_q8(bench, checks):
     requests = LONG // 4
 
     def residence_p(run):
-        return mean_p(run.residence(), number / rate, allowance=0.03 * number / rate)  # steps are not short: the grid and the first step
+        return mean_p(run.residence(), number / rate, allowance=0.03 * number / rate)  # steps are not infinitely short: the grid and the first step
 
     for name, distribution in distributions.items():
         run = bench.run(config(poisson(rate, requests), cost, {"prompt": {"fixed": 1}, "output": distribution}, max_num_seqs=100000))
@@ -241,8 +241,8 @@ def q7_q8(bench, checks):
     wrong = bench.run(config(poisson(rate, requests), dict(cost, target_ms_per_token=share * 1.2e3),
                              {"prompt": {"fixed": 1}, "output": {"fixed": mean_output}}, max_num_seqs=100000))
     checks.mutant("Q8, processor sharing", "a row costs 20 % more", residence_p(wrong))
-    # Q7: no fixed part. E[R | x] = x / (1 - rho) for short and for long requests apart: all of them together have the same mean in
-    # any order that never idles, where lengths are memoryless.
+    # Q7: no fixed part. E[R | x] = x / (1 - rho), checked separately for short and for long requests, because all of them together have the same mean
+    # in any order that never idles, if lengths are memoryless.
     pure = {"target_ms_per_token": share * 1e3}
     rho = rate * share * mean_output
 
@@ -260,12 +260,12 @@ def q7_q8(bench, checks):
             checks.mutant(f"Q7, slowdown of processor sharing, {name}", f"{at_once} at a time", p)
 
 
-# ---- Q9: batches that take all who wait ------------------------------------------------------------------------------------------
+# ---- Q9: batches of all waiting requests ------------------------------------------------------------------------------------------
 
 def q9(bench, checks):
     base, each, rate = 2e-3, 0.5e-3, 1600.0
     size = 400
-    moves = np.zeros((size, size))                    # the batch behind a batch of b: those who came, or the next one
+    moves = np.zeros((size, size))                    # the batch after a batch of b: those that arrived, or the next one
     for b in range(1, size):
         mean = rate * (base + each * b)
         distribution = np.exp(np.arange(size) * math.log(mean) - mean - np.array([math.lgamma(k + 1) for k in range(size)]))
@@ -287,7 +287,7 @@ def q9(bench, checks):
     cost = {"target_fixed_ms": base * 1e3, "target_ms_per_token": each * 1e3}
     lengths = {"prompt": {"fixed": 1}, "output": {"fixed": 1}}
 
-    # A batch that begins behind an idle time is of the one who came: his wait is zero, and the formula's first step begins with him.
+    # A batch that begins after an idle time contains only the request that arrived: its wait is zero, and the formula's first step begins with it.
     def judge(run):
         return mean_p(run.residence(), exact)
 
@@ -298,13 +298,13 @@ def q9(bench, checks):
 
 
 def idle_response(state, served, rate, base, each, size):
-    """E[R] by cycles: those who come during a batch wait for its end and take part in the next; after an idle time one alone."""
+    """E[R] by cycles: requests that arrive during a batch wait for its end and join the next; after an idle time a request is alone."""
     people = time = 0.0
     for b in range(1, size):
         length = served[b]
         come = rate * length
-        people += state[b] * (come + math.exp(-come))             # with nobody there the next to come begins at once
-        # Those who come during this batch: on average half of it, then a batch of their number; E[k (t0 + a k)] for k Poisson.
+        people += state[b] * (come + math.exp(-come))             # if none waits, the next arrival begins at once
+        # Requests that arrive during this batch wait on average for half of it, then for a batch of their number; E[k (t0 + a k)] for k Poisson.
         time += state[b] * (come * length / 2 + base * come + each * (come + come * come) + math.exp(-come) * (base + each))
     return time / people
 

@@ -1,5 +1,5 @@
-// SGLang's orders of its queue: what is kept in order as requests come and blocks change is, request by request, what sorting the
-// whole queue anew at every step gives; and a queue that nothing has happened to is not gone through.
+// SGLang's queue orders: the queue that is kept in order as requests come and blocks change equals, request by request, a full
+// sort at every step. An unchanged queue is not traversed.
 #include "sim/serving/serve/queue_order.h"
 #include "sim/foundation/rng/philox.h"
 
@@ -25,7 +25,7 @@ using serve::Sequence;
 
 constexpr std::uint32_t kBlock = 16;
 
-// The whole queue sorted, by the server's own words: python/sglang/srt/managers/schedule_policy.py, calc_priority().
+// The whole queue sorted by the server's own formulas: python/sglang/srt/managers/schedule_policy.py, calc_priority().
 struct Sorted {
   QueueOrder order;
   std::deque<RequestId> queue;
@@ -95,7 +95,7 @@ struct Sorted {
   }
 };
 
-// Requests of a few prefixes, some of them of no other's.
+// Requests of a few prefixes, some with a unique prefix.
 struct Requests {
   std::vector<Sequence> sequences;
   arrivals::RequestTrace workload;
@@ -151,7 +151,7 @@ TEST_CASE("a queue kept in order is the queue sorted at every step", "[serve][qu
         const bool admits = random() % 2 == 0;
         kept.order(admits, waited, cached, state, queue);
         sorted.sort(cached, state, waited);
-        // Where nobody is admitted nobody looks at the order.
+        // If no request is admitted, the order is not read.
         if (!admits && name == "random") continue;
         CAPTURE(name, blocks, step);
         REQUIRE(queue == sorted.queue);
@@ -169,7 +169,7 @@ TEST_CASE("a queue kept in order is the queue sorted at every step", "[serve][qu
           computed += requests.sequences[id].prompt;
           running.push_back(id);
         }
-        if (!running.empty() && random() % 4 == 0) {  // one ends, or loses its place and comes to the end of the queue
+        if (!running.empty() && random() % 4 == 0) {  // one ends, or loses its place and goes to the end of the queue
           const std::size_t at = random() % running.size();
           const RequestId id = running[at];
           running.erase(running.begin() + static_cast<std::ptrdiff_t>(at));
@@ -202,7 +202,7 @@ TEST_CASE("a queue to which nothing has happened is not gone through", "[serve][
       kept.order(
           false, [](RequestId id) { return std::uint64_t{id}; }, cached, state, queue);
     CAPTURE(name);
-    CHECK(kept.sorted() <= (name == "hrrn" ? 1000U : 1U));  // hrrn goes by time, and has 128 requests at most
+    CHECK(kept.sorted() <= (name == "hrrn" ? 1000U : 1U));  // hrrn depends on time, and has 128 requests at most
   }
 }
 

@@ -1,4 +1,4 @@
-// Recorded requests and lengths: other people's columns, and a column as a distribution of lengths.
+// Recorded requests and lengths: columns of other formats, and a column as a distribution of lengths.
 #include "tests/serve/servers.h"
 #include "tests/support/temporary_file.h"
 
@@ -82,11 +82,11 @@ TEST_CASE("closed sessions send a turn when the one before was answered", "[serv
       CHECK(sequence.sent == request.due);
       continue;
     }
-    const std::size_t before = request.follows - 1;  // the client thinks as long as lay between the turns of the open loop
+    const std::size_t before = request.follows - 1;  // the client's think time is the gap between the turns of the open loop
     CHECK(sequence.sent == served.result.sequences[before].last_token + request.due - workload.requests[before].due);
   }
   CHECK_FALSE(in_order);
-  // The same requests in an open loop, which no client could have sent.
+  // The same requests in an open loop, in a way that no client could have sent them.
   const load::ServeExperiment open = experiment("");
   const arrivals::RequestTrace same = load::make_requests(open);
   CHECK(serve::sent_too_early(same, load::serve(open, same, {}).result) > 50);
@@ -102,7 +102,7 @@ TEST_CASE("closed sessions send a turn when the one before was answered", "[serv
 }
 
 TEST_CASE("how busy the link between engines is", "[serve]") {
-  // A prompt's cache takes 0.1 s; four are sent in the first 4 s, and the last ends a step behind its cache.
+  // A prompt's cache takes 0.1 s; four are sent in the first 4 s, and the last ends a step after its cache.
   const load::Served served = run_server(
       server("serve:\n  scheduler: {kind: vllm_v1, async: false}\n  arrivals: {process: deterministic, rate: 1, requests: 4}\n"
              "  lengths: {prompt: 1000, output: 2}\n  replicas: {prefill: 1, link_gb_per_s: 1, kv_bytes_per_token: 1e5}\n"
@@ -112,7 +112,7 @@ TEST_CASE("how busy the link between engines is", "[serve]") {
 }
 
 TEST_CASE("a horizon leaves nobody out of the mean concurrency", "[serve]") {
-  // Sent at 10 and 20 s; the first takes 10 s, and the horizon cuts the second one's second half.
+  // Sent at 10 and 20 s; the first takes 10 s, and the horizon cuts off the second half of the second one.
   const load::ServeExperiment experiment = server(
       "serve:\n  scheduler: {kind: vllm_v1, async: false}\n  arrivals: {process: deterministic, rate: 0.1, requests: 2}\n"
       "  lengths: {prompt: 1, output: 10}\n  horizon_s: 25\ncost: {model: affine, target_fixed_ms: 1000}\n");

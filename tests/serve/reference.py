@@ -1,15 +1,15 @@
 #!/usr/bin/python3
 """A plain reference of one serving engine: vLLM V1's scheduler, step by step, in whole picoseconds.
 
-It shares no code with sim/serving/serve and is written for reading: reference_pool.py has the pool of blocks, reference_scheduler.py the
-scheduler, reference_engine.py acceptance, prices and time; the config, the tables and the list of mutants are here. Sources:
+It shares no code with sim/serving/serve and is written for reading. reference_pool.py has the pool of blocks, reference_scheduler.py the
+scheduler, reference_engine.py acceptance, latency and time; the config, the tables and the list of mutants are here. Sources:
 vllm/v1/core/sched/scheduler.py, async_scheduler.py and vllm/v1/core/kv_cache_manager.py of vLLM (2026).
 
     reference.py CONFIG --out DIR [--mutant NAME]
 
-reads the `serve:` and `cost:` sections of the same YAML as `specsim serve` and writes requests.csv and steps.csv. Cost model
-affine only. Random arrivals and lengths are its own: a comparison row by row uses traces, closed loops and fixed lengths.
-A mutant is a deliberate mistake (MUTANTS): a comparison that does not notice it is no comparison.
+reads the `serve:` and `cost:` sections of the same YAML as `specsim serve` and writes requests.csv and steps.csv. It knows only the cost
+model affine. Random arrivals and lengths are its own, so a comparison row by row uses traces, closed loops and fixed lengths.
+A mutant is a deliberate mistake (MUTANTS) that a comparison must detect.
 """
 import argparse
 import csv
@@ -47,7 +47,7 @@ MUTANTS = {
     "rejection_kept": "computed is not set back by what was rejected",
     "bonus_dropped": "a round that accepts every draft emits no bonus token",
     "bonus_dropped_at_stop": "a bonus token that would be the last of its request is dropped",
-    "tail_kept": "tokens behind a stop are emitted",
+    "tail_kept": "tokens after a stop are emitted",
     "drafts_untrimmed": "a round whose drafts do not fit the budget loses all of them",
     "drafts_stale": "drafts stay although K of the step is zero",
     "draft_cache_with_gaps": "a step that drafts nothing leaves the draft's cache as it is",
@@ -56,7 +56,7 @@ MUTANTS = {
     "draft_first_pass_narrow": "the first pass of the draft has one row for each request",
     "async_extra_step": "a request that is sure to end is scheduled again behind its last step",
     "async_as_sync": "steps are scheduled when the last one ended",
-    "async_idle_waits": "behind the first step after a pause nothing is scheduled",
+    "async_idle_waits": "after the first step after a pause nothing is scheduled",
     "stale_placeholders": "placeholders of drafts survive a step in which their request was not scheduled",
     "hit_of_last_token": "the cache may give the last token of a prompt too",
     "eagle_keeps_block": "EAGLE keeps the last block of a hit",
@@ -67,7 +67,7 @@ MUTANTS = {
     "arrival_of_turn": "the clock of a closed loop's request starts at its turn of the process, not at sending",
     "think_forgotten": "the next request of a closed loop is sent without thinking",
     "priority_ignored": "the queue is in order of arrival",
-    "cost_of_uncached": "the price of cached tokens is left out",
+    "cost_of_uncached": "the cost of cached tokens is left out",
 }
 
 
@@ -221,7 +221,7 @@ def write(engine, folder):
 
 
 def main():
-    import yaml  # only here: the tests hand over a dictionary
+    import yaml  # only here, because the tests pass a dictionary
     parser = argparse.ArgumentParser(description="a plain reference of vLLM's scheduler")
     parser.add_argument("config", type=Path)
     parser.add_argument("--out", type=Path, required=True)

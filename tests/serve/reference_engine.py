@@ -1,11 +1,11 @@
-"""Acceptance, prices and simulated time of the reference engine (reference.py)."""
+"""Acceptance, latency and simulated time of the reference engine (reference.py)."""
 import bisect
 import csv
 from collections import deque
 
 
 class Acceptance:
-    """Draft token i of a round behind n output tokens is accepted if u(request, n + i) < c_i."""
+    """Draft token i of a round after n output tokens is accepted if u(request, n + i) < c_i."""
 
     def __init__(self, section, folder, seed):
         section = section or {}
@@ -37,7 +37,7 @@ class Acceptance:
 
 
 class AffineCost:
-    """Fixed, per row, per cached token; of the target's pass and of each pass of the draft."""
+    """Times: fixed, per row, per cached token; for the target's pass and for each pass of the draft."""
 
     def __init__(self, section, method, longest=0, mutant=None):
         self.method, self.longest, self.mutant = method, longest, mutant
@@ -71,7 +71,7 @@ class AffineCost:
 
 
 class Engine:
-    """Time: arrivals, steps one behind the other, and the requests that closed loops send when others end."""
+    """Time: arrivals, consecutive steps, and the requests that closed loops send when others end."""
 
     def __init__(self, scheduler, cost, acceptance, requests, arrivals, mutant=None, horizon=None):
         self.scheduler, self.cost, self.acceptance = scheduler, cost, acceptance
@@ -138,7 +138,7 @@ class Engine:
             raise SystemExit(f"reference: more than {self.limit} steps")
         for item in step.items:
             if item.emits and item.drafts:
-                # What is computed for a request that has ended (asynchronous) is thrown away: nothing of it is rejected.
+                # Tokens computed for a request that has ended (asynchronous) are discarded: none of them counts as rejected.
                 request = item.request
                 item.accepted = item.drafts if request.done else self.acceptance.accepted(request.number, request.out, item.drafts)
         step.start, step.duration = now, self.cost.duration(step)
@@ -146,7 +146,7 @@ class Engine:
         return now + step.duration
 
     def finish(self, step, following, now):
-        """Outputs of a step; what it rejected was counted as computed in the step that is already scheduled."""
+        """Delivers the outputs of a step. Rejected tokens were counted as computed in the step that is already scheduled."""
         ended = self.scheduler.update(step, now)
         if following is not None:
             rejected = {item.request.number: item.drafts - item.accepted for item in step.items if item.drafts}
@@ -156,7 +156,7 @@ class Engine:
         self.ended(ended, now)
 
     def attempt(self, now):
-        """Schedules; a scheduling that only preempted is followed by another at once."""
+        """Schedules a step; a scheduling that only preempted is followed by another at once."""
         step = self.scheduler.schedule(now)
         if step is None and self.scheduler.preempted:
             step = self.scheduler.schedule(now)

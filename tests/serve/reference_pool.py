@@ -11,12 +11,12 @@ class Request:
 
     def __init__(self, number, prompt, output, priority=0, hashes=()):
         self.number, self.prompt, self.output, self.priority, self.hashes = number, prompt, output, priority, hashes
-        self.max_tokens = output             # what the engine was told; a request may end before, at its end-of-text token
+        self.max_tokens = output             # the engine's limit; a request may end before, at its end-of-text token
         self.turn = self.arrival = None      # the turn of the arrival process and the moment of sending
         self.out = self.computed = self.spec = self.placeholders = self.preemptions = 0
         self.rounds = self.drafted = self.accepted = 0
         self.prefill_until = 0               # tokens that count as prefill since the last admission
-        self.held = []                       # blocks; only their number where nothing is cached by prefix
+        self.held = []                       # blocks; only their number if there is no prefix caching
         self.cached_blocks = 0
         self.running = self.done = False
         self.first_scheduled = self.first_token = self.last_token = None
@@ -45,7 +45,7 @@ class Pool:
         return -(-tokens // self.block)
 
     def hash(self, request, index):
-        """Hashes of a trace are of 16 tokens each, whatever the size of a block; what has none is the request's own."""
+        """Hashes of a trace cover 16 tokens each, whatever the size of a block; tokens without a hash belong to the request alone."""
         first, last = index * self.block // 16, ((index + 1) * self.block - 1) // 16
         if last >= len(request.hashes):
             return (request.number, index)
@@ -67,7 +67,8 @@ class Pool:
         return blocks
 
     def take(self, request, tokens, full_tokens, watermark, hits, final):
-        """Blocks for `tokens` tokens of the request, or False. full_tokens: what must fit although it is not taken now, or 0."""
+        """Blocks for `tokens` tokens of the request, or False. full_tokens: tokens that must fit although their blocks are not allocated now, or
+        0."""
         have = len(request.held) + len(hits)
         idle_hits = 0
         if hits and self.mutant != "hits_not_counted":

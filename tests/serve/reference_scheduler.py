@@ -1,4 +1,4 @@
-"""Who computes what in a step of the reference engine (reference.py): vllm/v1/core/sched/scheduler.py and async_scheduler.py."""
+"""Composition of a step of the reference engine (reference.py): vllm/v1/core/sched/scheduler.py and async_scheduler.py."""
 import bisect
 import math
 from collections import deque
@@ -80,7 +80,7 @@ class Scheduler:
         return self.pool.take(request, tokens, full, watermark, list(hits), final)
 
     def schedule(self, now):
-        """The next step, or None where nothing can be scheduled; `self.preempted` says how many were preempted."""
+        """The next step, or None if nothing can be scheduled; `self.preempted` counts the preempted requests."""
         budget = self.budget
         items, scheduled = [], {}
         self.preempted = 0
@@ -194,7 +194,7 @@ class Scheduler:
         self.forget_placeholders(scheduled)
 
     def forget_placeholders(self, scheduled):
-        """Placeholders are good for the next scheduling only: the draft tokens that they stand for are gone afterwards."""
+        """Placeholders are valid for the next scheduling only: afterwards their draft tokens no longer exist."""
         if self.asynchronous and self.mutant != "stale_placeholders":
             for request in self.running:
                 if request.number not in scheduled:
@@ -258,7 +258,7 @@ class Scheduler:
 
 
 class DraftPolicy:
-    """How many tokens the draft proposes after a step of so many requests."""
+    """The number of draft tokens after a step of this number of requests."""
 
     def __init__(self, section):
         section = section or {"kind": "off"}

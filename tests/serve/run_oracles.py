@@ -34,7 +34,7 @@ def q11_q12(bench, checks):
     arrivals = {"process": "closed", "concurrency": 20, "requests": 300}
     one = config(arrivals, cost, lengths, kv={"block": 16, "blocks": total}, max_num_seqs=12)
     judge(bench.run(one, steps=True), checks.exact)
-    # Books of the same run with one entry wrong: that identity and no other breaks.
+    # Records of the same run with one wrong entry: only the corresponding identity breaks.
     for table, column, text, broken in (("raw_steps", "requests", "1", "Q11, Little: batch over time = time in service"),
                                         ("raw_steps", "free_blocks", "7", "Q11, Little: blocks over time"),
                                         ("raw_steps", "prefill_rows", "3", "Q12, rows of prompts"),
@@ -63,7 +63,7 @@ def q11_q12(bench, checks):
         recomputed = sum(run.whole("prefill_rows", True)) - sum(run.whole("prompt_tokens"))
         checks.holds("Q12, preempted requests recompute", recomputed >= sum(run.whole("preemptions")) > 0)
         given = zip(run.whole("output_tokens"), run.whole("rounds"), run.whole("accepted"), run.whole("preemptions"))
-        # A token of each prefill, one of each round and the accepted ones; what lies behind a stop is dropped.
+        # A token of each prefill, one of each round and the accepted ones; tokens after a stop are dropped.
         checks.holds("Q12, where tokens come from", all(o <= 1 + back + r + a <= o + 3 + back for o, r, a, back in given))
 
 
@@ -76,7 +76,7 @@ def random_trace(generator, requests, mean_gap_us, priorities=1):
 
 
 def q13(bench, checks):
-    """Kleinrock: one at a time, sum of service times waiting times is the same in every order that ignores the lengths' future."""
+    """Kleinrock: one at a time, the sum of service times waiting times is the same in every order that ignores the lengths' future."""
     rows = random_trace(np.random.default_rng(13), 3000, 17000, 3)
     arrivals = bench.trace("kleinrock", rows)
 
@@ -96,7 +96,7 @@ def q13(bench, checks):
 
 
 def q14(bench, checks):
-    """Path by path: one at a time, first come first served, an earlier end is never had by a later or an additional arrival."""
+    """Path by path: one at a time, first come first served, a later or an additional arrival never makes any request end earlier."""
     rows = random_trace(np.random.default_rng(14), 800, 16000)
     base = bench.run(config(bench.trace("monotone", rows), {"target_fixed_ms": 1.0})).ps("last_token_s")
     more = bench.run(config(bench.trace("added", rows[:300] + [(rows[299][0], 40, 25, 0)] + rows[300:]), {"target_fixed_ms": 1.0}))
@@ -107,7 +107,7 @@ def q14(bench, checks):
     checks.holds("Q14, later arrivals", all(a >= b for a, b in zip(ends, base)))
     ends = bench.run(config(bench.trace("monotone", rows), {"target_fixed_ms": 1.1})).ps("last_token_s")
     checks.holds("Q14, slower steps", all(a > b for a, b in zip(ends, base)))
-    # Where ranks overtake, a later arrival lets others end earlier.
+    # If ranks overtake, a later arrival can let others end earlier.
     ranked = random_trace(np.random.default_rng(14), 800, 16000, 3)
     base = bench.run(config(bench.trace("ranked", ranked), {"target_fixed_ms": 1.0}, policy="priority")).ps("last_token_s")
     later = [(row[0] + (5000 if 200 <= i else 0), *row[1:]) for i, row in enumerate(ranked)]
@@ -176,8 +176,8 @@ def q17(bench, checks):
 # ---- Q18: the region of stability -------------------------------------------------------------------------------------------------
 
 def q18(bench, checks):
-    """`batch` outputs of `output` steps each at once: no more than batch / (output x step) requests a second. Below that the backlog
-    has no slope, above it the rest of the rate."""
+    """`batch` outputs of `output` steps each at once: at most batch / (output x step) requests per second. Below that rate the backlog does not grow;
+    above it, it grows by the excess."""
     batch, output, step = 8, 25, 1e-3
     capacity = batch / (output * step)
     lengths = {"prompt": {"fixed": 1}, "output": {"fixed": output}}

@@ -9,7 +9,7 @@
 
 namespace specsim::tests {
 
-// Throws BadInput with every mistake.
+// Throws BadInput that lists every mistake.
 inline load::ServeExperiment server(const std::string& yaml) {
   Diagnostics diagnostics;
   const config::Value config = config::parse_text(yaml, "test", diagnostics);

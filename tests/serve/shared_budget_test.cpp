@@ -1,5 +1,5 @@
-// The server's policy adaptive_verification step by step beside an oracle written from vLLM's program: batches come and go,
-// prompts stand in steps, drafts are cut and requests end, so that a rule that differs in any of it parts from it.
+// The server policy adaptive_verification, step by step next to an oracle written from vLLM's program. Batches come and go,
+// prompts share steps, drafts are cut and requests end, so that a different rule diverges.
 #include "sim/foundation/config/choose.h"
 #include "sim/serving/serve/policy.h"
 
@@ -26,7 +26,7 @@ constexpr std::uint32_t kLength = 4;
 constexpr double kContext = 300.0;
 constexpr std::uint32_t kLargest = 48;
 
-// Dips at some sizes, which vLLM's table irons out, and a jump where graphs end.
+// Dips at some sizes, which vLLM's table smooths out, and a jump at the end of graphs.
 double target_seconds(double rows) { return 1.0 + 0.01 * rows + 0.05 * std::sin(rows) + (rows > kLargest ? 0.3 : 0.0); }
 double draft_seconds(double sequences) { return 0.2 + 0.004 * sequences; }
 
@@ -49,15 +49,15 @@ std::unique_ptr<serve::ServerPolicy> made(const std::string& more) {
   return maker({{}, {}, seconds, [](draft::Confidence) { return true; }});
 }
 
-// AdaptiveVerificationManager of vLLM, with what a mutant gets wrong.
+// AdaptiveVerificationManager of vLLM, with the faults of mutants.
 struct Oracle {
-  bool stale = true;     // the budget goes by the confidences of the step before
-  bool pads = true;      // passes take what the next captured size does
+  bool stale = true;     // the budget depends on the confidences of the step before
+  bool pads = true;      // passes take the time of the next captured size
   bool rises = true;     // a larger size is never cheaper than a smaller one
   bool prompts = true;   // rows of prompts and requests that only prefill count
   bool sure = true;      // a request's first drafts count as sure
   bool drafting = true;  // the draft's time counts
-  bool forgets = true;   // a request that comes again is new
+  bool forgets = true;   // a request that returns is new
   std::map<arrivals::RequestId, std::vector<double>> confidences = {};
 
   [[nodiscard]] double verify_cost(std::uint32_t rows) const {
@@ -87,7 +87,7 @@ struct Oracle {
       if (size >= requests) return draft_seconds(size);
     return draft_seconds(10) + (requests - 10.0) * (draft_seconds(10) - draft_seconds(8)) / 2.0;
   }
-  // (-survival, position, chain) of every drafted token, the likeliest first; vLLM leaves open which of equals comes first.
+  // (-survival, position, chain) of every drafted token, the likeliest first; vLLM does not define the order of ties.
   [[nodiscard]] std::vector<std::tuple<double, std::size_t, std::size_t>> slots_of(
       const std::vector<DraftedChain>& chains) const {
     std::vector<std::tuple<double, std::size_t, std::size_t>> all;
@@ -136,7 +136,7 @@ struct Oracle {
   }
 };
 
-// Steps until the two part; the number of steps if they do not.
+// Steps until the two diverge; the number of steps if they do not.
 int steps_alike(Oracle oracle, std::uint64_t seed) {
   const auto policy = made(", confidence: head");
   std::mt19937_64 random(seed);
@@ -148,7 +148,7 @@ int steps_alike(Oracle oracle, std::uint64_t seed) {
   std::size_t wanted = 8;
   for (int step = 0; step < kSteps; ++step) {
     if (step % 50 == 0) wanted = std::array<std::size_t, 6>{1, 3, 7, 11, 16, 30}[below(6)];
-    while (running.size() < wanted) {  // some of those that ended come again
+    while (running.size() < wanted) {  // some of the ended requests return
       const arrivals::RequestId request = below(100);
       if (std::find(running.begin(), running.end(), request) == running.end()) running.push_back(request);
     }
@@ -210,11 +210,11 @@ TEST_CASE("adaptive_verification of a server chooses budgets as vLLM's program, 
   }
 }
 
-TEST_CASE("adaptive_verification of a server: history learns the rates of positions from what was verified and reached") {
+TEST_CASE("adaptive_verification of a server: history learns the rates of positions from verified and reached drafts") {
   const auto policy = made(", confidence: history, budget: previous");
   std::mt19937_64 random(7);
   std::uniform_real_distribution<double> unit(0.0, 1.0);
-  // Four requests alike: rows pay as long as a position's survival is above its price, whatever was believed first.
+  // Four equal requests: rows pay as long as a position's survival is above its cost, whatever the initial belief.
   const std::vector<double> rates = {0.95, 0.9, 0.2, 0.9};
   std::vector<DraftedChain> chains;
   for (arrivals::RequestId request = 0; request < 12; ++request) chains.push_back({request, kLength, {}, false});
@@ -226,7 +226,7 @@ TEST_CASE("adaptive_verification of a server: history learns the rates of positi
       while (accepted[i] < verified[i] && unit(random) < rates[accepted[i]]) ++accepted[i];
     policy->observe_shared(chains, verified, accepted);
   }
-  // The third position survives .171: as vLLM's budget by the true rates.
+  // The third position survives with .171, so it is as vLLM's budget by the true rates.
   Oracle oracle;
   for (arrivals::RequestId request = 0; request < 12; ++request) oracle.confidences[request] = rates;
   std::vector<draft::LengthPolicy::Outlook> outlooks(kLength);

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Engines that share a mixture's experts: their steps begin and end together, and one's prompt holds up the other's tokens.
+"""Engines that share a mixture's experts: their steps begin and end together, and a prompt on one engine delays the other's tokens.
 
 Runs at the root of the repository; SPECSIM names the program.
 """
@@ -44,7 +44,7 @@ def together(bench, checks, asynchronous):
     plain = [first[start][0] for start in common if second[start][1] == 0 and first[start][1] == 0]
     checks.exact("a prompt of the other holds up tokens", len(held_up) > 0 and min(held_up) > 2 * max(plain), True)
     checks.exact("all is served", run.whole("output_tokens"), [line[2] for line in lines])
-    # Two servers with half of the experts each know nothing of each other.
+    # Two separate servers with half of the experts each do not affect each other.
     apart = bench.run(sharing(bench.trace("four", lines), asynchronous, target={"preset": "qwen3-30b-a3b", "experts": 64}), steps=True)
     checks.rejects_exactly("in step", "servers that step apart", set(steps_of(apart)[0]) & set(steps_of(apart)[1]) == set())
 

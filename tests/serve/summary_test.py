@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""summary.csv worked out again from requests.csv, with numpy's percentiles, with and without the first requests; when a server is
-called overloaded; and the verdict of a single run, worked out again from both servers' requests.
+"""summary.csv calculated again from requests.csv, with numpy's percentiles, with and without the first requests; the condition for an
+overloaded server; and the verdict of a single run, calculated again from both servers' requests.
 
 Runs at the root of the repository; SPECSIM names the program.
 """
@@ -29,14 +29,14 @@ def crowded(warm_up, rate=22.0, requests=600):
 
 
 def mser(times):
-    """MSER-5: the cut, in requests, that makes the standard error of the mean of the rest smallest; of equal ones the shortest."""
+    """MSER-5: the cut, in requests, that makes the standard error of the mean of the rest smallest; the shortest one in a tie."""
     means = np.array(times[:len(times) // 5 * 5]).reshape(-1, 5).mean(axis=1)
     errors = [means[d:].var() / len(means[d:]) for d in range(len(means) // 2 + 1)]
     return 5 * int(np.argmin(errors))
 
 
 def figures(run, cut):
-    """The columns of summary.csv: rates and totals of the whole run, latencies and shares of the requests behind the first `cut`."""
+    """The columns of summary.csv: rates and totals of the whole run, latencies and shares of the requests after the first `cut`."""
     sent, first, last = (run.seconds(name) * 1e3 for name in ("arrival_s", "first_token_s", "last_token_s"))
     output, prompt, rounds, accepted = (np.array(run.whole(name)) for name in ("output_tokens", "prompt_tokens", "rounds", "accepted"))
     seconds = 1e-3 * (last.max() - sent.min())
@@ -69,7 +69,7 @@ def verdict(folder, name, made):
 
 
 def means(requests):
-    """Mean TTFT and TPOT in milliseconds, and output tokens a second."""
+    """Mean TTFT and TPOT in milliseconds, and output tokens per second."""
     sent, first, last, output = (np.array([float(text) for text in requests[name]]) for name in ("arrival_s", "first_token_s", "last_token_s", "output_tokens"))
     many = output > 1
     return (1e3 * (first - sent).mean(), 1e3 * ((last - first)[many] / (output - 1)[many]).mean(), output.sum() / (last.max() - sent.min()))
@@ -80,7 +80,7 @@ def digits(value):
 
 
 def single(folder, checks):
-    """Speculation that pays, that does not, and that costs throughput; each figure of the sentence from the requests."""
+    """Speculation that pays, that does not pay, and that costs throughput; each value of the sentence is computed from the requests."""
     cheap = crowded(0, rate=6.0, requests=400)
     dear = crowded(0, rate=6.0, requests=400)
     dear["cost"]["draft_fixed_ms"] = 9.0
@@ -104,7 +104,7 @@ def single(folder, checks):
     del alone["serve"]["speculation"]
     (Path(folder) / "alone.yaml").write_text(json.dumps(alone))
     done = serve(folder, "alone.yaml", "--out", "alone")
-    checks.holds("a server without speculation has nothing beside it", "at this load" not in done.stdout and not (Path(folder) / "alone" / "requests_plain.csv").exists())
+    checks.holds("a server without speculation is not compared with another one", "at this load" not in done.stdout and not (Path(folder) / "alone" / "requests_plain.csv").exists())
 
 
 def main():
@@ -118,7 +118,7 @@ def main():
             summary = columns(run.folder / "summary.csv")
             residence = list(run.residence())
             cut = mser(residence) if warm_up == "mser" else warm_up
-            checks.exact(f"figures behind a warm-up of {warm_up}", differences(summary, figures(run, cut)), [])
+            checks.exact(f"values after a warm-up of {warm_up}", differences(summary, figures(run, cut)), [])
             checks.rejects_exactly("figures of a run", "one request more in the warm-up", bool(differences(summary, figures(run, cut + 1))))
             if warm_up == "mser":
                 checks.holds("MSER-5 leaves something out here", 0 < cut <= 300)
@@ -126,7 +126,7 @@ def main():
                 checks.rejects_exactly("MSER-5's cut", "a batch more or less", all(differences(summary, figures(run, d)) for d in later))
             whole = whole or run
             checks.exact("leaving requests out of the figures changes no request", run.raw, whole.raw)
-        # Their steps are scheduled ahead, so that the last one of each request is none of its rounds.
+        # Their steps are scheduled ahead, so the last step of each request is not one of its rounds.
         ahead = crowded(0)
         ahead["serve"]["scheduler"]["async"] = True
         run = bench.run(ahead)
@@ -136,7 +136,7 @@ def main():
         checks.exact("columns of a name", [name for name in set(header) if header.count(name) > 1], [])
         life = sum(float(values[0]) for name, values in summary.items() if name.startswith("mean_e2el_") and name != "mean_e2el_ms")
         checks.holds("the causes of a life add up to it", abs(life - float(summary["mean_e2el_ms"][0])) < 1e-6)
-        # Requests of 6.7 s that wait for the end of a long step and no longer, and a server that has half of the capacity it needs.
+        # Requests of 6.7 s that wait only for the end of a long step, and a server with half of the necessary capacity.
         busy = crowded(0, 45.0, 300)
         busy["cost"] = {"model": "affine", "target_fixed_ms": 360.0}
         busy["serve"]["scheduler"]["max_num_seqs"] = 100000
@@ -147,9 +147,9 @@ def main():
         for warm_up in (0, 150, "mser"):
             short["serve"]["warm_up"] = warm_up
             summary = columns(bench.run(short).folder / "summary.csv")
-            checks.exact(f"a server of half the capacity is, behind a warm-up of {warm_up}", summary["overloaded"], ("1",))
-            checks.holds(f"it is busy all the time and no longer, behind a warm-up of {warm_up}", 0.98 < float(summary["busy_share"][0]) <= 1.0)
-        # Eight clients whose requests all take as long: no first request differs from the last.
+            checks.exact(f"a server of half the capacity is, after a warm-up of {warm_up}", summary["overloaded"], ("1",))
+            checks.holds(f"it is busy all the time and no longer, after a warm-up of {warm_up}", 0.98 < float(summary["busy_share"][0]) <= 1.0)
+        # Eight clients whose requests all take equally long: the first requests do not differ from the last.
         even = config({"process": "closed", "concurrency": 8, "requests": 800}, {"target_fixed_ms": 7.3}, {"prompt": {"fixed": 5}, "output": {"fixed": 5}},
                       max_num_seqs=8)
         even["serve"]["warm_up"] = "mser"

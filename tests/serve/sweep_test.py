@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Sweeps of `specsim serve`: the same bytes for any number of threads and after any end; the largest load that keeps an SLO; timelines.
+"""Sweeps of `specsim serve`: the same bytes for any number of threads and after any interruption; the largest load that keeps an SLO; timelines.
 
-Servers whose capacity is known to the picosecond bound what bisection may find. Runs at the root of the repository; SPECSIM names the
+Servers whose capacity is known to the picosecond bound the result of the bisection. Runs at the root of the repository; SPECSIM names the
 program.
 """
 import csv
@@ -32,7 +32,7 @@ def files(folder):
 
 
 def one_at_a_time(rate=1.0, slo=None, output=9, speculation=None, requests=400):
-    """Arrivals at even distances at a server of one request at a time: no queue up to the capacity, and a growing one above it."""
+    """Evenly spaced arrivals at a server of one request at a time: no queue up to the capacity, and a growing one above it."""
     made = config({"process": "deterministic", "rate": rate, "requests": requests}, {"target_fixed_ms": 1000 * STEP},
                   {"prompt": {"fixed": 16}, "output": {"fixed": output}}, speculation)
     if slo:
@@ -41,7 +41,7 @@ def one_at_a_time(rate=1.0, slo=None, output=9, speculation=None, requests=400):
 
 
 def closed(folder, checks):
-    """One run of a closed loop sends as many requests as a sweep does at its load, or says that they are too few."""
+    """One run of a closed loop sends as many requests as a sweep does at its load, or warns that they are too few."""
     server = {"experiment": "closed", "seed": 3, "serve": {
         "scheduler": {"kind": "vllm_v1", "async": False}, "arrivals": {"process": "closed", "concurrency": 64},
         "lengths": {"prompt": {"fixed": 16}, "output": {"geometric": {"mean": 50}}}},
@@ -53,11 +53,11 @@ def closed(folder, checks):
                  [swept[name] for name in ("requests", "mean_ttft_ms", "output_throughput")])
     checks.holds("40 times 64 requests and more", float(once["requests"][0]) >= 2560)
     server["serve"]["arrivals"]["requests"] = 300
-    checks.holds("300 are too few, which is said", "run too short: at least" in program(folder, server).stdout)
+    checks.holds("300 are too few, with a warning", "run too short for steady state: use" in program(folder, server).stdout)
 
 
 def saturated(folder, checks):
-    """A run that is too short to show its queue claims no rate above what the server completes, and says that it is short."""
+    """A run that is too short to show its queue claims no rate above the completed one, and warns that it is short."""
     server = {"experiment": "short", "seed": 3, "serve": {
         "scheduler": {"kind": "vllm_v1", "max_num_seqs": 64, "async": False}, "arrivals": {"process": "poisson", "rate": 10, "requests": 100},
         "lengths": {"prompt": {"fixed": 16}, "output": {"fixed": 200}}, "slo": {"ttft_ms": 1500, "tpot_ms": 100}},
@@ -68,14 +68,14 @@ def saturated(folder, checks):
     checks.holds(f"saturated: {named(text)} requests/s, by hand {exact:.4g}", abs(named(text) / exact - 1) < 0.01)
     keeps = float(text.split("keeps the SLO without: ")[1].split()[0].rstrip(","))
     checks.holds(f"no rate above it keeps the SLO: {keeps}", keeps <= named(text))
-    checks.holds("25 a second are too many", "overloaded at rate 25" in text)
-    checks.holds("the run at 10 a second is too short", "run too short at rate 10: at least" in text)
+    checks.holds("25 per second are too many", "overloaded at rate 25" in text)
+    checks.holds("the run at 10 per second is too short", "run too short for steady state at rate 10: use" in text)
     checks.holds("a sweep above the capacity names it", abs(named(program(folder, server, "--sweep", "rate=200,400").stdout) / exact - 1) < 0.01)
     server["serve"]["arrivals"].update(rate=200, requests=4000)
     once = program(folder, server).stdout
     checks.holds("one overloaded run names it", abs(named(once) / exact - 1) < 0.01 and "are sent" in once)
     server["serve"]["arrivals"].update(rate=15, requests=100)
-    checks.holds("a run that is too short says so", "run too short" in program(folder, server).stdout)
+    checks.holds("a run that is too short prints a warning", "run too short" in program(folder, server).stdout)
     del server["serve"]["arrivals"]["requests"]
     chosen = program(folder, server, "--out", "chosen").stdout
     sent = len(columns(folder / "chosen" / "requests.csv")["request"])
@@ -87,7 +87,7 @@ def saturated(folder, checks):
 
 
 def order(folder, checks):
-    """Loads in any order, and twice, are the same sweep: its verdict goes from the lowest to the highest."""
+    """Loads in any order, and repeated, are the same sweep: its verdict goes from the lowest to the highest."""
     server = {"experiment": "order", "seed": 3, "serve": {
         "scheduler": {"kind": "vllm_v1", "async": False}, "arrivals": {"process": "closed", "concurrency": 4, "requests": 200},
         "lengths": {"prompt": {"fixed": 16}, "output": {"fixed": 40}},
@@ -107,7 +107,7 @@ def finished(folder, checks):
     for more in ([], ["--resume"]):
         done = program(folder, server, "--sweep", "rate=10,20", "--out", "again", *more)
         checks.holds(f"a finished sweep again {more}", files(folder / "again") == before and done.stdout == first.stdout)
-    checks.holds("--resume says that it is finished", "is finished already" in done.stderr)
+    checks.holds("--resume reports that it is finished", "is finished already" in done.stderr)
 
 
 def capacity(output, length=0):
@@ -129,16 +129,16 @@ def slo_limits(folder, checks):
         true = capacity(9, 1 if length == -1 else length)
         checks.holds(f"draft length {length}: {keeps} to {fails} holds {true}", keeps <= true * (1 + 1e-6) and true < fails)
         checks.holds(f"draft length {length}: bisected", abs(fails - keeps - (high - low) / 4 / 64) < 1e-6)
-    checks.rejects_exactly("slo.csv", "a capacity of one step more a request", any(not keeps <= 1 / (1 / capacity(9, 1) + STEP) < fails for length, keeps, fails in rows if length == -1))
-    checks.holds("K by SLO is said", "draft length that keeps the SLO up to the largest rate: 7" in done.stdout)
+    checks.rejects_exactly("slo.csv", "a capacity of one step more per request", any(not keeps <= 1 / (1 / capacity(9, 1) + STEP) < fails for length, keeps, fails in rows if length == -1))
+    checks.holds("K by SLO is printed", "draft length that keeps the SLO up to the largest rate: 7" in done.stdout)
     none = program(folder, one_at_a_time(slo={"ttft_ms": 0.5}), "--sweep", f"rate={low}:{high}:3")
     checks.holds("an SLO that nothing keeps", "largest rate that keeps the SLO without: none of those tried" in none.stdout)
     every = program(folder, one_at_a_time(slo={"ttft_ms": 0.5, "preset": "mlperf:llama2-70b-server"}), "--slo", "ttft=5000", "--sweep", "rate=10,20")
     checks.holds("an SLO that all keep", "without: 20, the largest tried" in every.stdout)
-    # A plain request takes 9 ms, one with drafts 5: what the clients ask for is no merit of the server.
+    # A request takes 9 ms without drafts and 5 with them: the rate that clients send is not to the server's credit.
     idle, busy = (program(folder, one_at_a_time(speculation=speculation), "--sweep", f"rate={rates}") for rates in ("40,80", "40,150"))
     checks.holds("both keep up", "both keep up with every rate tried" in idle.stdout and "raises output throughput" not in idle.stdout)
-    checks.holds("one does not", "where one of them is overloaded, speculation raises output throughput at every load tried" in busy.stdout)
+    checks.holds("one does not", "if one of them is overloaded, speculation raises output throughput at every load tried" in busy.stdout)
     closed = one_at_a_time(slo={"tpot_ms": 4.5, "percentile": 100})
     closed["serve"]["arrivals"] = {"process": "closed", "concurrency": 1, "requests": 60}
     closed["serve"]["scheduler"]["max_num_seqs"] = 64
@@ -146,7 +146,7 @@ def slo_limits(folder, checks):
     whole = program(folder, closed, "--sweep", "concurrency=1,16", "--out", "closed")
     with open(folder / "closed" / "slo.csv", newline="") as file:
         row = next(csv.DictReader(file))
-    # A step of n sequences takes n milliseconds: four keep 4.5 ms a token in steps without prompts, and prompts of 16 rows break it.
+    # A step of n sequences takes n milliseconds: four keep 4.5 ms per token in steps without prompts, and prompts of 16 rows break it.
     keeps, fails = float(row["largest_concurrency_that_keeps"]), float(row["smallest_concurrency_that_does_not"])
     checks.exact("concurrencies are whole numbers", (fails - keeps, keeps == int(keeps)), (1.0, True))
     del whole
@@ -187,17 +187,17 @@ def resume(folder, checks):
             time.sleep(0.002)
         process.send_signal(how)
         error = process.communicate()[1]
-        if process.returncode == 0:  # it was at its end before this process had a turn
+        if process.returncode == 0:  # it ended before this process had a turn
             break
         checks.exact(f"{how.name}: exit", process.returncode, -how if how == signal.SIGKILL else INTERRUPTED)
         if how != signal.SIGKILL:
-            checks.holds(f"{how.name}: says how to go on", "--resume goes on" in error)
+            checks.holds(f"{how.name}: prints how to go on", "and --resume (" in error)
         kept.append(lines())
         refused = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         checks.holds("an unfinished sweep is not replaced", refused.returncode == 2 and "--resume" in refused.stderr)
     checks.holds("the journal grows", all(a < b for a, b in zip([1, *kept], kept)))
     if journal.exists():
-        # A torn line, as a sudden end leaves one, and another config, which the journal is not of.
+        # A torn line, as after a sudden end, and another config, which the journal does not belong to.
         with open(journal, "a") as file:
             file.write("3 1 3ff")
         other = subprocess.run([*command, "--resume", "--seed", "9"], cwd=folder, capture_output=True, text=True, check=False)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Recorded acceptance in `specsim serve`: the rounds of each form, walked by hand.
+"""Recorded acceptance in `specsim serve`: the rounds of each form, calculated by hand.
 
 Runs at the root of the repository; SPECSIM names the program.
 """
@@ -18,7 +18,7 @@ REQUESTS, OUTPUT, LONGEST = 12, 70, 4
 
 
 def walk(prefixes, drafted, output=OUTPUT):
-    """Rounds and accepted drafts of an output whose first token comes with the prompt; a round's start counts from there."""
+    """Rounds and accepted drafts of an output whose first token comes with the prompt; a round's start is counted from that token."""
     rounds, accepted, at = 0, 0, 0
     while at < output - 1:
         got = min(prefixes[at % len(prefixes)], drafted)
@@ -42,7 +42,7 @@ def main():
         rounds = [[g.randint(0, LONGEST) for _ in range(25)] for _ in range(5)]
         for drafted in (1, 2, LONGEST):
             done = run([{"draft_length": LONGEST, "accepted": one} for one in positions], drafted)
-            # Behind the first output token, and none that the record's end could have cut.
+            # Positions after the first output token that the record's end could not have cut.
             usable = [one[1:len(one) - LONGEST] for one in positions]
             expected = [walk(usable[i % 5], drafted) for i in range(REQUESTS)]
             checks.exact(f"accepted by position, {drafted} drafted", list(zip(done.whole("rounds"), done.whole("accepted"))), expected)
@@ -55,7 +55,7 @@ def main():
         kinds = [{"kind": "code", "draft_length": 2, "rounds": [2] * 40}, {"kind": "prose", "draft_length": 2, "rounds": [0] * 40}]
         checks.exact("requests of one kind", set(run(kinds, 2, kind="code").whole("rounds")), {23})
         checks.exact("both kinds in turn", run(kinds, 2).whole("rounds"), [23, 69] * (REQUESTS // 2))
-        # Overlaps of 1 and 0 leave no chance; others are met in the mean.
+        # Overlaps of 1 and 0 are deterministic; others are met in the mean.
         checks.exact("overlaps of 1", set(run([{"overlap": [1.0] * 20}], 2).whole("rounds")), {23})
         done = run([{"overlap": [0.6] * 50}], 3, requests=3000)
         per_round = 1 + 0.6 + 0.36 + 0.216

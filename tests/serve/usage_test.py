@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What whoever uses `specsim serve` meets besides its figures: where files are looked for, what is assumed, what is written and said.
+"""Use of `specsim serve` apart from its results: where files are looked for, what is assumed, and which files and messages are written.
 
 Runs at the root of the repository; SPECSIM names the program.
 """
@@ -17,7 +17,7 @@ FLAGS = ["--hardware", "h100-sxm", "--target", "llama-3.1-8b", "--draft", "llama
 
 
 def files(folder, checks):
-    """A trace lies beside its config, or where the program is started; a byte-order mark at its head is no part of it."""
+    """A trace is next to its config, or where the program is started; a byte-order mark at its start is ignored."""
     (folder / "there").mkdir()
     config_text = json.dumps(config({"process": "trace", "file": "requests.csv"}, COST))
     (folder / "there" / "c.yaml").write_text(config_text)
@@ -32,13 +32,13 @@ def files(folder, checks):
     checks.holds("a file that is nowhere", "cannot be read: no such file" in done.stderr)
     (folder / "there" / "requests.csv").rename(folder / "there" / "other.csv")
     done = serve(folder, "there/c.yaml", wanted=2)
-    checks.holds("where it was looked for", "looked for beside the config and in the working directory" in done.stderr)
+    checks.holds("where it was looked for", "looked for next to the config and in the working directory" in done.stderr)
 
 
 def never(folder, checks):
-    """A server that never drafts is the plain one, byte for byte, also in what it is called."""
+    """A server that never drafts equals the server without speculation, byte for byte, including its name."""
     summaries = []
-    without = [*FLAGS[:6], *FLAGS[8:]]  # no acceptance, which nobody needs who drafts nothing
+    without = [*FLAGS[:6], *FLAGS[8:]]  # no acceptance, which is unnecessary without drafts
     for name, options in (("none", without), ("off", [*FLAGS, "--policy", "off"]), ("zero", [*FLAGS, "--policy", "fixed:0"]),
                           ("neither", [*without, "--policy", "off"])):
         serve(folder, *options, "--out", name)
@@ -50,16 +50,16 @@ def never(folder, checks):
 def words(folder, checks):
     said = " ".join(serve(folder, "--rate", "3", "--requests", "20").stdout.split())
     for part in ("--hardware h100-sxm", "--target llama-3.1-8b", "--prompt {lognormal: {mean: 512, cv: 1}}"):
-        checks.holds(f"{part} is assumed, which is said", part in said.split("requests sent")[0])
+        checks.holds(f"{part} is assumed, with a note", part in said.split("requests sent")[0])
     full = serve(folder, *FLAGS, "--prompt", "100", "--output", "20", "--policy", "fixed:1")
-    checks.holds("nothing is assumed where all is said", "assumed" not in full.stdout)
+    checks.holds("nothing is assumed if everything is given", "assumed" not in full.stdout)
     table = json.loads(serve(folder, *FLAGS, "--policy", "fixed:1", "--format", "json").stdout)["tables"][0]
     times = {row[0]: row[1:] for row in table["rows"] if " ms, " in row[0]}
     checks.exact("a figure of times in each row, as a number", (len(times), {type(cell) for row in times.values() for cell in row} <= {int, float}), (19, True))
     (folder / "free.yaml").write_text(json.dumps(config({"process": "poisson", "rate": 5, "requests": 10}, {"target_fixed_ms": 5.0}, {"prompt": 10, "output": 10},
                                                         {"policy": {"kind": "fixed", "draft_length": 2}, "acceptance": {"alpha": 0.5}})))
-    checks.holds("acceptance of a server that does not draft is told to change nothing",
-                 "--alpha changes nothing: the server does not speculate" in serve(folder, *FLAGS, "--policy", "off").stderr)
+    checks.holds("acceptance of a server that does not draft causes a note that it has no effect",
+                 "--alpha has no effect: the server does not speculate" in serve(folder, *FLAGS, "--policy", "off").stderr)
     checks.holds("a warning", "warning" in serve(folder, "free.yaml").stderr)
     checks.exact("and none with --quiet", serve(folder, "free.yaml", "--quiet").stderr, "")
 

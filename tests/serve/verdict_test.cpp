@@ -1,4 +1,4 @@
-// What curves of servers come to: where they cross, what is too short, limits by draft length; from figures made up by hand.
+// Results from curves of servers: where they cross, which runs are too short, limits by draft length; from invented values.
 #include "sim/answers/load/verdict.h"
 #include "sim/answers/load/best_lengths.h"
 #include "sim/answers/load/capacity.h"
@@ -69,7 +69,7 @@ TEST_CASE("two curves cross between the loads around it, on a straight line in l
   // Throughput is the inverse, and crosses at the same place. Mutant: a curve that falls is taken for one that rises.
   CHECK(all.find("cross at concurrency 2.368") != all.rfind("cross at concurrency 2.368"));
   CHECK_FALSE(holds(all, "too short"));
-  // It pays everywhere, nowhere, or here and there: no crossing.
+  // Speculation pays everywhere, nowhere, or at scattered loads: no crossing.
   const auto pays = [](const std::vector<double>& ratios) {
     std::vector<load::CurvePoint> points;
     for (std::size_t i = 0; i < ratios.size(); ++i) {
@@ -84,15 +84,15 @@ TEST_CASE("two curves cross between the loads around it, on a straight line in l
   CHECK_FALSE(holds(pays({0.5, 1.9, 0.5}), "cross"));
 }
 
-TEST_CASE("runs that are too short are told with the most requests that any of them needs", "[serve]") {
+TEST_CASE("runs that are too short are reported with the most requests that any of them needs", "[serve]") {
   std::vector<load::CurvePoint> curve = {point(1, false, {10}), point(1, true, {5}), point(2, false, {10}), point(2, true, {8})};
   curve[0].too_short = 700;
   curve[1].too_short = 300;
   const std::string all = joined(load::verdict(curve, Load::concurrency));
-  CHECK(holds(all, "run too short at concurrency 1: at least 700 requests"));
+  CHECK(holds(all, "run too short for steady state at concurrency 1: use --requests 700 or more"));
 }
 
-TEST_CASE("a figure's interval is that of its replications, or of batches where there is one", "[serve]") {
+TEST_CASE("a value's interval comes from its replications, or from batches of a single one", "[serve]") {
   // 10 and 14: mean 12, standard error 2, and Student's t with one degree of freedom at 95 %, 12.7062.
   load::CurvePoint own = point(1, false, {10, 14});
   const load::CurveFigure two = load::mean_latency(own, serve::Latency::tpot);
@@ -107,13 +107,13 @@ TEST_CASE("a figure's interval is that of its replications, or of batches where 
 
 TEST_CASE("the draft length that keeps the limits up to the largest load", "[serve]") {
   CHECK(holds(load::best_length_text({limit(0, 5, 6), limit(2, 9, 10), limit(4, 7, 8)}, Load::rate), "largest rate: 2"));
-  // The config's own policy, where no single length is as good.
+  // The config's own policy, if no single length is as good.
   CHECK(holds(load::best_length_text({limit(-1, 11, 12), limit(2, 9, 10)}, Load::rate), "the config's own"));
   CHECK_FALSE(holds(load::best_length_text({limit(-1, 9, 10), limit(2, 9, 10)}, Load::rate), "own"));
-  // None keeps them at any load tried. Mutant: such a length keeps them up to rate 1.
+  // No tried load keeps them. Mutant: such a length keeps them up to rate 1.
   CHECK(load::best_length_text({limit(2, NAN, 1), limit(4, NAN, 1)}, Load::rate).empty());
   CHECK(holds(load::best_length_text({limit(2, NAN, 1), limit(4, 0.5, 1)}, Load::rate), ": 4"));
-  // All of those tried keep them: nothing says how far.
+  // All tried values keep them: the limit is unknown.
   CHECK(
       holds(load::best_length_text({limit(2, 9, NAN), limit(4, 9, NAN), limit(6, 9, 10)}, Load::rate), "every rate tried: 2, 4"));
   load::LoadLimit text;
@@ -157,7 +157,7 @@ cost: {model: affine, target_fixed_ms: 10}
   CHECK(limit.keeps == 4.0);
   CHECK(limit.fails == 8.0);
   CHECK(limit.half_width == Approx(0.5 * 12.7062).epsilon(1e-4));
-  // No rate above the capacity is run. From 8 it is halved down to a sixty-fourth of the distance above 4. Mutant: once more.
+  // No rate above the capacity is run. From 8 the distance to 4 is halved, down to a sixty-fourth of it. Mutant: once more.
   load::SweepRunner goes_on{load::SweepRunner::Options()};
   CHECK(load::largest_load(experiment, Load::rate, {tried(4, {95}, 4.01), tried(8, {95}, 4.01)}, goes_on, "--sweep").fails ==
         4.0625);
@@ -200,7 +200,7 @@ TEST_CASE("how many requests make a run long enough", "[serve]") {
   CHECK(load::requests_in_full_batches(run) == 1300);  // 1,248
 }
 
-TEST_CASE("a server without a draft is faster where it gains more than a hundredth", "[serve]") {
+TEST_CASE("a server without a draft counts as faster if it gains more than a hundredth", "[serve]") {
   load::BestLengths best;
   best.plain_gain = {-0.2, 0.01, 0.05, -0.1, 0.2, 0.3};
   CHECK_FALSE(load::plain_is_faster(best, 1));
@@ -209,7 +209,7 @@ TEST_CASE("a server without a draft is faster where it gains more than a hundred
   CHECK_FALSE(load::plain_is_faster(best, 4));
   CHECK(load::plain_is_faster(best, 60));
   CHECK_FALSE(load::plain_is_faster(best));
-  CHECK(holds(load::plain_text(best), "with 3 requests at once, from 5 requests at once on"));
+  CHECK(holds(load::plain_text(best), "with 3 concurrent requests, from 5 concurrent requests on"));
   best.plain_gain = {0.2, 0.3};
   CHECK(load::plain_is_faster(best));
   best.plain_gain.clear();
@@ -222,9 +222,9 @@ TEST_CASE("a server without a draft is faster where it gains more than a hundred
 }
 
 TEST_CASE("the best draft length of every step that fits, and what a server without a draft would gain", "[serve]") {
-  // Tokens a round over milliseconds: 1 / 10, 1.5 / 11 = .1364, 1.75 / 12 = .1458, 1.875 / 13 = .1442 whatever the number of
-  // requests. Without a draft 1 / 10 is left, 31.4 % less. Mutants: steps of more requests than the scheduler runs; lengths
-  // beyond the policy's; steps that are taken for their neighbours.
+  // Tokens per round over milliseconds: 1 / 10, 1.5 / 11 = .1364, 1.75 / 12 = .1458, 1.875 / 13 = .1442 whatever the number of
+  // requests. Without a draft 1 / 10 remains, 31.4 % less. Mutants: steps of more requests than the scheduler runs; lengths
+  // beyond the policy's; the steps of a neighbouring size.
   const auto table_of = [](const std::string& kv, int draft_length = 3, double alpha = 0.5) {
     const load::ServeExperiment own = tests::server(fmt::format(R"(serve:
   scheduler: {{kind: vllm_v1, max_num_seqs: 24, async: false}}
@@ -247,7 +247,7 @@ cost: {{model: affine, target_fixed_ms: 10, draft_fixed_ms: 1}}
   CHECK(table.best.worst_loss == 0.0);
   REQUIRE(table.best.plain_gain.size() == 24);
   for (const double gain : table.best.plain_gain) CHECK(gain == Approx(0.1 / (1.75 / 12.0) - 1.0));
-  // The policy's own length is the best one, though a longer one would be better: nothing is lost. Mutant: 23 %.
+  // The policy's own length is the best one it allows, though a longer one would be better: nothing is lost. Mutant: 23 %.
   const load::LengthTable single = table_of("", 1, 0.9);
   REQUIRE(single.best.ranges.size() == 1);
   CHECK(single.best.ranges[0].draft_length == 1);
@@ -276,7 +276,7 @@ TEST_CASE("one load's verdict is of the two servers' mean times", "[serve]") {
   CHECK(holds(text, "5.5 ms (-45.0 %"));
 }
 
-TEST_CASE("where a request waits is drawn on its lane", "[serve]") {
+TEST_CASE("a request's waiting is drawn on its lane", "[serve]") {
   // Two requests at once, of which one runs at a time: the second waits for the first's five steps. Mutant: the wait is left out.
   const load::ServeExperiment experiment = tests::server(R"(serve:
   scheduler: {kind: vllm_v1, max_num_seqs: 1, async: false}
@@ -319,7 +319,7 @@ TEST_CASE("the link between engines takes its milliseconds and its bytes", "[ser
 cost: {model: affine, target_fixed_ms: 10}
 )");
   CHECK(own.link_latency == 250'000'000);               // .25 ms in picoseconds
-  CHECK(own.link_ps_per_token == Approx(2'000'000.0));  // 100 kB at 50 GB a second: 2 us
+  CHECK(own.link_ps_per_token == Approx(2'000'000.0));  // 100 kB at 50 GB per second: 2 us
   CHECK(own.first_token_of_decode);
 }
 

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""The tables that README.md and docs/results rest on are what their committed commands make of the program as it is: claims, methods,
-published figures, methods on real models, claims about methods.
+"""The tables that README.md and docs/results depend on equal the output of their commands with the current program: claims, methods, published
+values, methods on real models, claims about methods.
 
     tests/slow/headline_tables_test.py [NAME...]
 
-Runs at the root of the repository; SPECSIM names the program. Each script writes to a folder of its own; every CSV and every text that
-is committed for it must be made again. Numbers may differ in the last digit that is printed.
+Runs at the root of the repository; SPECSIM names the program. Each script writes to its own folder; every CSV and every text that is
+committed for it must be made again. Numbers may differ in the last printed digit.
 """
 import os
 import re
@@ -19,12 +19,12 @@ PYTHON = "/usr/bin/python3" if Path("/usr/bin/python3").exists() else sys.execut
 # Folder of results/: the scripts that fill it.
 TABLES = {name: [name] for name in ["claims", "methods", "published", "real_methods", "method_claims", "rankings"]} | {
     "language": ["language", "along_texts"]}
-RECORDS = {"results/methods/theory.csv", "results/methods/trees.csv"}  # the default tests write these and hold them
+RECORDS = {"results/methods/theory.csv", "results/methods/trees.csv"}  # the default tests write and check these
 NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
 
 
 def same(kept, made):
-    """Equal lines, or lines whose numbers differ in the last digit that is printed and that are otherwise equal."""
+    """Equal lines, or lines that differ only in the last printed digit of numbers."""
     if kept == made:
         return True
     if NUMBER.sub("#", kept) != NUMBER.sub("#", made):

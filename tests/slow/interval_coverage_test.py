@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Whether intervals that the program prints hold the truth as often as they say: serve's relative changes, import's figures, and the
-standard deviation over draws of the distributions that run states. (run's own: tests/stat/coverage_test.cpp; compare's: tests/unit/
+"""Whether the program's intervals hold the truth at their stated rate: serve's relative changes, import's values, and the standard
+deviation over draws of the distributions that run prints. (run's own: tests/stat/coverage_test.cpp; compare's: tests/unit/
 ranking_test.cpp; plan's: tests/unit/plan_test.cpp; serve's means and percentiles: tests/serve/intervals_test.cpp.)
 
 Runs at the root of the repository; SPECSIM names the program. Seeds are fixed: a failure is repeated exactly.
@@ -20,8 +20,8 @@ sys.path.insert(0, "tests/support")
 from program import expect, finish, run  # noqa: E402
 
 SEEDS = 300
-# A true coverage of .93 to .97 is right. Of 300 intervals at .93, 258 or fewer hold the truth with probability 1e-6, and 300 of 300 at .97
-# with 1e-4: `held` is refused below 259.
+# A true coverage of .93 to .97 is accepted. Of 300 intervals at .93, 258 or fewer hold the truth with probability 1e-6, and 300 of 300 at .97 with
+# 1e-4: `held` is refused below 259.
 LEAST = 259
 
 
@@ -29,15 +29,15 @@ def covers(held, seeds=SEEDS):
     return held * SEEDS >= LEAST * seeds
 
 
-# ---- serve: how much a mean changes, relative to plain decoding, over the same requests. Times of steps have no error of their own here (cost
-# model affine), so that the intervals are those of the requests alone.
+# ---- serve: relative change of a mean against the server without speculation, over the same requests. Times of steps have no error here (cost model
+# affine), so the intervals are those of the requests alone.
 CHANGE = re.compile(r"mean (TPOT|TTFT) [\d.]+ -> [\d.]+ ms \(([+-][\d.]+) %, 95 %: ([+-][\d.]+) to ([+-][\d.]+)\)")
 KNOWN_TIMES = ["--set", "cost={model: affine, target_fixed_ms: 7.6, target_ms_per_token: 0.03, target_ms_per_kv_token: 2e-5, draft_fixed_ms: 0.5}", "--set",
                "serve.kv={block: 16, blocks: 27000}"]
 
 
 def pairs(folder, figure):
-    """Figures of requests on both servers in the order of sending, without those that the program leaves out as its warm-up: none here."""
+    """Values of requests on both servers in the order of sending, without the warm-up that the program leaves out: none here."""
     both = []
     for name in ("requests_plain.csv", "requests.csv"):
         with open(folder / name, newline="") as file:
@@ -50,13 +50,13 @@ def pairs(folder, figure):
     return [(a, b) for a, b in zip(*both) if a is not None and b is not None]
 
 
-BATCHES, T = 5, 2.776  # batch means that an interval is made from, and Student's t of one fewer: serve::batch_intervals()
-# The mean of such a half width over 1.96 standard deviations of the figure: a standard deviation of five values is .940 of the true one in the mean.
+BATCHES, T = 5, 2.776  # number of batch means of an interval, and Student's t of one fewer: serve::batch_intervals()
+# The mean of such a half width over 1.96 standard deviations: a standard deviation of five values is .940 of the true one in the mean.
 WIDTH = T * 0.940 / 1.96
 
 
 def plain_taken_as_exact(folder, figure):
-    """The mutant: batch means of speculative - plain, divided by the plain mean as if that were known."""
+    """The mutant: batch means of (speculative - without speculation), divided by the latter's mean as if that were known."""
     own = pairs(folder, figure)
     size = len(own) // BATCHES
     means = [statistics.mean(b - a for a, b in own[i * size:(i + 1) * size]) for i in range(BATCHES)]
@@ -68,8 +68,8 @@ def served(seed):
         out = Path(folder) / "out"
         status, text, err = run("serve", "configs/serve/chat.yaml", "--requests", "2000", "--seed", seed, "--no-capacity", *KNOWN_TIMES, "--out", out)
         assert status == 0, err
-        told = {name: tuple(map(float, figures)) for name, *figures in CHANGE.findall(text)}
-        return {name: (*told[name], plain_taken_as_exact(out, name)) for name in ("TPOT", "TTFT")}
+        stated = {name: tuple(map(float, figures)) for name, *figures in CHANGE.findall(text)}
+        return {name: (*stated[name], plain_taken_as_exact(out, name)) for name in ("TPOT", "TTFT")}
 
 
 with ThreadPoolExecutor() as pool:
@@ -85,7 +85,7 @@ for name in ("TPOT", "TTFT"):
     expect(f"serve {name}: {held} of {SEEDS}", covers(held))
     ratio = stated / (1.96 * sd) / WIDTH
     expect(f"serve {name}: {ratio:.2f} times the width that such intervals have", 0.8 <= ratio <= 1.25)
-    # The mutant of TPOT is far too wide; that of TTFT, whose times on both servers have less in common, has about the right width.
+    # The mutant of TPOT is far too wide; that of TTFT, whose times on the two servers are less correlated, has about the right width.
     wide = statistics.mean(one[name][3] for one in runs) / (1.96 * sd) / WIDTH
     expect(f"serve {name}: the mutant passes: {mutant}, {wide:.2f} times the true width", name == "TTFT" or not 0.8 <= wide <= 1.25)
 
@@ -132,7 +132,7 @@ for spread, name in ((0.0, "independent rounds"), (0.25, "lines that differ")):
     truths = {"mean acceptance length": lengths, "alpha": (lengths - 1) / judged}
     for figure, truth in truths.items():
         held = sum(one[figure][1] <= truth <= one[figure][2] for one in logs)
-        # The wider of two errors is taken, so that more than 95 % may hold the truth.
+        # The wider of two errors is used, so more than 95 % may hold the truth.
         print(f"import, {figure}, {name}: {held} of {SEEDS}")
         expect(f"import, {figure}, {name}: {held} of {SEEDS}", covers(held))
         if figure == "alpha" and spread > 0:  # the mutant: tokens as independent trials
@@ -144,9 +144,9 @@ for spread, name in ((0.0, "independent rounds"), (0.25, "lines that differ")):
 
 # ---- run: the standard deviation over draws of the distributions
 status, text, err = run("run", "configs/quickstart.yaml", "--set", "sweep.decode.drafter.draft_length=[5]", "--set", "rounds=200000")
-told = re.search(r"tokens/round has a standard deviation of ([\d.e-]+) and speedup one of ([\d.e-]+) \(from 8 draws\)", text)
-expect(f"run states no spread over draws: {text} {err}", told)
-if told:
+stated = re.search(r"tokens/round has a standard deviation of ([\d.e-]+) and speedup one of ([\d.e-]+) \(from 8 draws\)", text)
+expect(f"run states no spread over draws: {text} {err}", stated)
+if stated:
     def drawn(seed):
         _, text, _ = run("run", "configs/quickstart.yaml", "--set", "sweep.decode.drafter.draft_length=[5]", "--set", "rounds=200000", "--seed", seed,
                          "--format", "json")
@@ -157,9 +157,9 @@ if told:
         figures = list(pool.map(drawn, range(1, 41)))
     for index, name in enumerate(("tokens/round", "speedup")):
         sd = statistics.stdev(one[index] for one in figures)
-        ratio = float(told[index + 1]) / sd
-        print(f"run, {name}: standard deviation over draws stated {told[index + 1]}, {sd:.3g} over 40 seeds")
+        ratio = float(stated[index + 1]) / sd
+        print(f"run, {name}: standard deviation over draws stated {stated[index + 1]}, {sd:.3g} over 40 seeds")
         # F of 7 and 39 degrees of freedom lies within .08 and 3.9 with probability .998.
-        expect(f"run, {name}: stated {told[index + 1]}, over 40 seeds {sd:.3g}", 0.08 <= ratio ** 2 <= 3.9)
+        expect(f"run, {name}: stated {stated[index + 1]}, over 40 seeds {sd:.3g}", 0.08 <= ratio ** 2 <= 3.9)
 
 finish()

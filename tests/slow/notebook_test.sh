@@ -1,6 +1,6 @@
 #!/bin/bash
-# The notebook of docs/guides prints what is committed, with the package as it is installed. Without the package or Debian's nbconvert it
-# says so and passes.
+# The notebook of docs/guides prints the committed outputs, with the installed package. Without the package or Debian's nbconvert the test
+# prints a message and passes.
 set -euo pipefail
 build=$(dirname "$SPECSIM")
 if ! compgen -G "$build/python/specsim/_core.*" >/dev/null; then

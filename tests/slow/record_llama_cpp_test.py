@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """scripts/record/record_llama_cpp.mjs on a real llama.cpp (npm's node-llama-cpp) with the trained pair of tests/data/models.
 
-At temperature 0 its rounds must emit the text that the target alone does; at temperature 1 they must accept as often as the two models'
-distributions overlap; the program must read what was recorded. Without npm, node or the package it says so and passes. Runs at the root
-of the repository; SPECSIM names the program, SPECSIM_NODE_MODULES a folder with node-llama-cpp where it is not to be installed in build/baselines.
+At temperature 0 its rounds must emit the text of the target alone; at temperature 1 they must accept as often as the two models'
+distributions overlap; the program must read the record. Without npm, node or the package it prints a message and passes. Runs at the root
+of the repository; SPECSIM names the program, SPECSIM_NODE_MODULES a folder with node-llama-cpp (by default it is installed in build/baselines).
 """
 import json
 import os
@@ -44,7 +44,7 @@ def main():
             config = json.loads((model / "config.json").read_text())
             gguf.append(folder / f"{model.name}.gguf")
             llama_cpp.write_gguf(gguf[-1], config, read_tensors(model / "model.safetensors"), config["intermediate_size"], "f32")
-        # Tokens by number, as the models' own tokenizer has them: any text will do.
+        # Tokens by number, from the models' own tokenizer: any text will do.
         prompts = [[1] + [(i * 7919 + j * 104729) % 1700 + 300 for j in range(12)] for i in range(8)]
         (folder / "prompts.jsonl").write_text("".join(json.dumps({"tokens": tokens, "kind": "numbers"}) + "\n" for tokens in prompts))
         greedy, text = record(folder, modules, gguf, "--tokens", "96")
@@ -59,7 +59,7 @@ def main():
         shared, _ = record(folder, modules, gguf, "--tokens", "180", "--temperature", "1", "--form", "overlap")
         overlaps = [x for line in shared for x in line["overlap"]]
         overlap = sum(overlaps) / len(overlaps)
-        # 5 standard errors of a share, widened for texts that differ: judging by the smaller of the two instead of by their ratio is off by .2.
+        # 5 standard errors of a share, widened because texts differ: a rule that judges by the smaller probability instead of the ratio is off by .2.
         assert abs(alpha - overlap) < 0.08, f"rounds accept {alpha:.3f} of {judged} judged drafts, the distributions share {overlap:.3f}"
         subprocess.run([SPECSIM, "plan", "--trace", folder / "out.jsonl"], check=True, stdout=subprocess.DEVNULL)
         refused = subprocess.run(["node", "scripts/record/record_llama_cpp.mjs", folder / "none", folder / "o", "--model", gguf[0], "--draft", gguf[1]],

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""The Azure conversation trace whole (19,366 requests), row by row against the plain reference: at its own rate and in overload,
-with chunks, preemption, speculation and asynchronous steps.
+"""The whole Azure conversation trace (19,366 requests), row by row compared with the plain reference: at its own rate and in overload, with
+chunks, preemption, speculation and asynchronous steps.
 
 SPECSIM_TRACES names the folder that holds azure2023_conv.csv (AzureLLMInferenceTrace_conv.csv of Azure/AzurePublicDataset,
-CC-BY 4.0). Without it only the 300 requests in tests/data/serve are run, and the test says so.
+CC-BY 4.0). Without it only the 300 requests in tests/data/serve are run, and the test prints a message.
 """
 import csv
 import os

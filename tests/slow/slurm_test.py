@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""specsim cluster slurm on a real Slurm of this machine: munged, slurmctld and slurmd from Debian's packages, in a folder of their own.
+"""specsim cluster slurm on a real Slurm of this machine: munged, slurmctld and slurmd from Debian's packages, in their own folder.
 
-An array job of shards is submitted, one task is killed in its middle and goes on from its journal, another is requeued, the dependent
-merge runs, and the bytes are those of one run. Without the packages (slurmctld, slurmd, slurm-client, munge), or without root, it says
-so and passes. Runs at the root of the repository; SPECSIM names the program.
+An array job of shards is submitted, one task is killed during its work and continues from its journal, another is requeued, the dependent
+merge runs, and the bytes are those of one run. Without the packages (slurmctld, slurmd, slurm-client, munge), or without root, it prints a
+message and passes. Runs at the root of the repository; SPECSIM names the program.
 """
 import os
 import re
@@ -58,7 +58,7 @@ def free_port():
 
 
 class Slurm:
-    """The three daemons, ended by their own numbers."""
+    """The three daemons, ended by their process ids."""
 
     def __init__(self, folder):
         self.folder, self.processes = folder, []
@@ -137,7 +137,7 @@ def cluster(slurm, folder):
     def begun(number):
         return (shards / str(number) / "journal.txt").exists()
 
-    # Task 1 loses its process in the middle: specsim ends with what it has, the task asks to be queued again.
+    # Task 1 loses its process during its work: specsim ends with the finished results, and the task asks to be queued again.
     slurm.wait("task 1 at work", lambda: begun(1))
     children = subprocess.run(["pgrep", "-f", f"shard 1/{TASKS} --out {shards}/1 "], capture_output=True, text=True).stdout.split()
     killed = 0
@@ -147,12 +147,12 @@ def cluster(slurm, folder):
             os.kill(int(child), signal.SIGTERM)
             killed += 1
     assert killed == 1, children
-    # Task 2 is pre-empted as a scheduler does it.
+    # Task 2 is pre-empted in the way of a scheduler.
     slurm.wait("task 2 at work", lambda: begun(2) or (shards / "2" / "manifest.yaml").exists())
     requeued = subprocess.run(["scontrol", "requeue", f"{array}_2"], capture_output=True, text=True, env=slurm.environment)
     print(f"killed task 1, requeued task 2 ({requeued.stderr.strip() or 'taken'}); {specsim('cluster', 'status', out).stdout.splitlines()[0]}")
     slurm.ask("scontrol", "release", array)
-    # A requeued job waits for a while by rule; Slurm's BeginTime is brought forward.
+    # A requeued job has to wait for a while; Slurm's BeginTime is moved forward.
     def finished():
         for line in slurm.ask("squeue", "-h", "-o", "%i %T %r").splitlines():
             if "BeginTime" in line:
@@ -169,7 +169,7 @@ def cluster(slurm, folder):
     assert done.returncode == 0, done
     for name in ("data.csv", "counts.csv"):
         assert (whole / name).read_bytes() == (out / name).read_bytes(), name
-    # Only what is missing is submitted again.
+    # Only missing shards are submitted again.
     shutil.rmtree(shards / "4")
     (out / "data.csv").unlink()
     done = specsim(*arguments)

@@ -1,5 +1,5 @@
-// Simulated blocks against the exact enumeration of the same round: distribution of accepted, and the emitted tokens against the
-// target. Ties the addressed words of a simulation to the rule that the audit runs.
+// Simulated blocks compared with the exact enumeration of the same round: the distribution of accepted, and the emitted tokens
+// with the target. This links the addressed random words of a simulation to the rule that the audit runs.
 #include "tests/exact/exact_cells.h"
 #include "tests/support/block_mutants.h"
 
@@ -79,7 +79,7 @@ TEST_CASE("simulated blocks agree with their exact distribution, and mutants do 
     const double moved =
         std::max(largest_difference(wrong.starts[0].accepted_distribution, exact.starts[0].accepted_distribution),
                  largest_difference(wrong.starts[0].first_token, exact.starts[0].first_token));
-    if (moved < 0.02) continue;  // seen on other distributions: see tests/exact
+    if (moved < 0.02) continue;  // detected on other distributions: see tests/exact
     const Judged judged = judge_block(cell, *rule, exact);
     INFO(mutant.verifier << ": " << mutant.mistake << ", moved by " << moved);
     CHECK(std::min(judged.p_accepted, judged.p_output) < kLevel);

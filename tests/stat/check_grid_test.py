@@ -18,7 +18,7 @@ def run(*arguments):
 
 
 def run_sanitized():
-    """Every cell of the grid, with too few rounds to judge: sanitizers look for faults, the plain build for disagreement."""
+    """Every cell of the grid, with too few rounds for a verdict: sanitizers look for faults, the plain build for disagreement."""
     with tempfile.TemporaryDirectory() as folder:
         result = run("run", *GRID, "--set", "rounds=2000", "--out", folder)
         print(result.stdout[-500:], result.stderr[-2000:])
@@ -46,8 +46,8 @@ def main():
     if verdicts.get("refuted_as_expected", 0) < 7 or verdicts.get("no_theory", 0) > 0:
         sys.exit("a cell of the grid was not judged as it should be")
 
-    # A gate that cannot close is none: a right form that is expected to be refuted, a wrong one expected to agree, and a
-    # run too short to see a leak must each fail.
+    # The gate must be able to close: a right form that is expected to be refuted, a wrong one that is expected to agree, and a run too short to
+    # detect a leak must each fail.
     cases = {
         "a right form expected to be refuted": (["--set", "theory={name: geometric, expect: refuted}"], 1),
         "a wrong form expected to agree": (["--set", "theory.name=geometric_plus_one"], 1),
@@ -62,7 +62,7 @@ def main():
             sys.exit(f"check passed {what}: exit {result.returncode}\n{result.stdout}{result.stderr}")
     print("the gate closes:", ", ".join(cases))
 
-    # A closed form that cannot be asked of the cell says why, and the row names no theory.
+    # A closed form that does not apply to the cell gives a reason, and the row names no theory.
     with tempfile.TemporaryDirectory() as folder:
         result = run("check", "configs/quickstart.yaml", "--set", "sweep={decode.drafter.draft_length: [4]}", "--set", "rounds=1000", "--set",
                      "decode.verifier=judge_decoding", "--set", "theory.name=geometric_plus_one", "--out", folder)

@@ -1,14 +1,14 @@
-// Whether 95 % intervals of alpha, tokens per round and speedup hold the truth in 95 of 100 runs, whatever ties rounds together:
-// the text's hard and easy stretches, a draft length for the whole batch, rows that the batch shares.
+// Whether 95 % intervals of alpha, tokens per round and speedup hold the truth in 95 of 100 runs, whatever correlates rounds:
+// hard and easy stretches of the text, a draft length for the whole batch, rows that the batch shares.
 //
 // Runs of a cell share their distributions and differ in their random numbers. The truth is the mean of all runs, whose own error
 // is a twelfth to a seventeenth of a run's: it lowers the coverage by less than .002.
+#include "tests/support/coverage.h"
 #include "sim/experiments/judge/rows.h"
 #include "sim/rounds/decode/simulator.h"
 #include "sim/rounds/draft/length_policy.h"
 #include "sim/rounds/families/context.h"
 #include "tests/support/cells.h"
-#include "tests/support/coverage.h"
 
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
@@ -40,7 +40,8 @@ report::Estimate figure_of(const judge::Row& row, Figure figure) {
   return row.speedup_estimate();
 }
 
-// How many of the runs' intervals hold the mean of all runs; nullopt where the figure has no error, as a plain round's tokens.
+// How many of the runs' intervals hold the mean of all runs; nullopt if the figure has no error, such as the tokens of a round
+// without drafts.
 std::optional<tests::Coverage> held_by(const std::vector<judge::Row>& runs, Figure figure) {
   double mean = 0.0;
   for (const judge::Row& row : runs) mean += figure_of(row, figure).value / static_cast<double>(runs.size());
@@ -55,7 +56,7 @@ std::optional<tests::Coverage> held_by(const std::vector<judge::Row>& runs, Figu
   return any ? std::optional(held) : std::nullopt;
 }
 
-// Standard deviation of the runs' figures over the error that they state, both squared and averaged.
+// Standard deviation of the runs' values over their stated error, both squared and averaged.
 double true_over_stated(const std::vector<judge::Row>& runs, Figure figure) {
   double mean = 0.0;
   double stated = 0.0;
@@ -69,7 +70,7 @@ double true_over_stated(const std::vector<judge::Row>& runs, Figure figure) {
   return std::sqrt(squares / stated);
 }
 
-// Counts every sequence as a group of its own, as if the batch did not tie them together.
+// Counts every sequence as its own group, as if the batch did not correlate them.
 class SequencesApart final : public decode::RoundSink {
  public:
   explicit SequencesApart(int draft_length) : longest_(static_cast<std::uint32_t>(draft_length)) {}
@@ -96,7 +97,7 @@ class SequencesApart final : public decode::RoundSink {
 
 enum class Unit { group, sequence };
 
-// `runs` runs of the cell, each with random numbers of its own.
+// `runs` runs of the cell, each with its own random numbers.
 std::vector<judge::Row> runs_of(const tests::ReadyCell& ready, int runs, Unit unit = Unit::group) {
   const spec::Cell& cell = ready.cell();
   std::vector<judge::Row> rows(static_cast<std::size_t>(runs));
@@ -136,7 +137,7 @@ std::string yaml_of(const std::string& context, const std::string& decode, const
 }
 
 constexpr const char* kRatio = "{model: ratio, cost_ratio: 0.15}";
-// Every verified token costs, so that a policy of shared rows cuts chains.
+// Every verified token takes time, so that a policy of shared rows cuts chains.
 constexpr const char* kRowsCost =
     "{model: affine, target_fixed_ms: 4, target_ms_per_token: 0.5, draft_fixed_ms: 0.5, draft_ms_per_token: 0}";
 
@@ -158,7 +159,7 @@ void check_coverage(const std::string& name, const std::string& yaml, int runs, 
   }
 }
 
-// A context process as a config has it; every one is here, and one that is new fails the test.
+// A context process as in a config. All processes are listed; a new one that is missing fails the test.
 const std::map<std::string, std::string>& processes() {
   static const std::map<std::string, std::string> list = {
       {"fixed", "{process: fixed, sequence_rounds: 32}"},

@@ -16,8 +16,8 @@ namespace {
 const double kLevel = judge::check_level(20);
 
 // Collects windows: from a round's start, the next `length` tokens; the window after it begins at the next round's start. A
-// window begins only where `length` rounds are left, which always fill it: dropping those that the sequence's end cuts short
-// would favour texts that take few rounds.
+// window begins only if `length` rounds are left, which always fill it: dropping windows that the sequence's end cuts would
+// favour texts that take few rounds.
 class Windows final : public decode::RoundSink {
  public:
   Windows(std::size_t length, std::size_t vocab, std::size_t contexts, std::uint32_t sequence_rounds)
@@ -135,7 +135,7 @@ TEST_CASE("mutants that lose the joint distribution are rejected by it") {
       CHECK(joint_p("{process: markov, order: 1}", &mutant) < kLevel);
     } else {
       CHECK(joint_p("{process: fixed}", &mutant) < kLevel);
-      if (mutant.name != "bonus token from the draft")  // it remembers one context's draft only
+      if (mutant.name != "bonus token from the draft")  // it remembers only one context's draft
         CHECK(joint_p("{process: markov, order: 1}", &mutant) < kLevel);
     }
   }

@@ -1,5 +1,5 @@
-// What `specsim check` says of the tokens that lossy rules emit on trees, and of those of hsd: the shipped rules pass; rules that
-// accept as often, and emit other tokens, do not.
+// Verdict of `specsim check` on the tokens that lossy rules emit on trees, and on those of hsd. The built-in rules pass; rules
+// with the same acceptance but other tokens fail.
 #include "tests/support/block_mutants.h"
 #include "tests/support/judged.h"
 
@@ -23,7 +23,7 @@ constexpr std::uint64_t kRounds = 300'000;
 constexpr const char* kRandomPair =
     "{vocab: 9, target: {family: dirichlet, concentration: 0.7}, draft: {from: target, transform: mix_noise, value: 0.5, noise: "
     "{family: dirichlet, concentration: 0.7}}}";
-// Most drafts have a ratio of .6, behind which (target - draft)+ is another distribution than (.6 target - draft)+; all three
+// Most drafts have a ratio of .6, after which (target - draft)+ is another distribution than (.6 target - draft)+; all three
 // tokens are likely.
 constexpr const char* kPlainPair =
     "{vocab: 3, target: {family: explicit, probabilities: [0.3, 0.25, 0.45]}, draft: {family: explicit, probabilities: [0.1, "
@@ -37,7 +37,7 @@ spec::Cell cell_of(const std::string& context, const std::string& decode) {
       .cells.at(0);
 }
 
-// What is left of the target without the children of a node, or without the first `but` of them.
+// The target's remaining mass without the children of a node, or without the first `but` of them.
 class Without final : public verify::Pickable {
  public:
   Without(verify::Block& block, int node, int children) {
@@ -59,7 +59,7 @@ class Without final : public verify::Pickable {
   std::vector<double> weights_;
 };
 
-// One coin for all children against the bars that lie above it.
+// One coin for all children, compared with the thresholds above it.
 class Coin final : public verify::Pickable {
  public:
   explicit Coin(std::vector<double> bars) : bars_(std::move(bars)) {}
@@ -72,8 +72,8 @@ class Coin final : public verify::Pickable {
   std::vector<double> bars_;
 };
 
-// SGLang's thresholds, .5 and .8, where the token after a rejection leaves out all children but the last `kept`, and where, with
-// `last`, the last child is taken in the place of the one that the coin accepts.
+// SGLang's thresholds, .5 and .8. The token after a rejection leaves out all children but the last `kept`; with `last`, the last
+// child is taken instead of the one that the coin accepts.
 std::unique_ptr<verify::BlockRule> thresholds(int kept, bool last) {
   return std::make_unique<tests::StepRule>(
       [kept, last](verify::Block& block, int node, const std::vector<int>& children, Token& final_token) {
@@ -93,7 +93,8 @@ std::unique_ptr<verify::BlockRule> thresholds(int kept, bool last) {
       });
 }
 
-// Of the children among the target's two likeliest tokens the first stays, or the last; and where the final token comes from.
+// Among the children that are the target's two likeliest tokens, the first remains, or the last; and the source of the final
+// token.
 std::unique_ptr<verify::BlockRule> matches(bool last, bool residual) {
   return std::make_unique<tests::StepRule>(
       [last, residual](verify::Block& block, int node, const std::vector<int>& children, Token& final_token) {
@@ -111,7 +112,7 @@ std::unique_ptr<verify::BlockRule> matches(bool last, bool residual) {
 
 enum class Which { first, last, likeliest };
 
-// Typical acceptance with this epsilon and delta .5: which of the longest accepted paths stays, and whether the target's argmax
+// Typical acceptance with this epsilon and delta .5: which of the longest accepted paths remains, and whether the target's argmax
 // follows.
 std::unique_ptr<verify::BlockRule> typical(Which which, bool argmax, double within, double epsilon = 0.2) {
   return std::make_unique<tests::FunctionRule>([=](verify::Block& block) {
@@ -277,11 +278,11 @@ TEST_CASE("p-values of what lossy rules emit on trees are spread evenly") {
         below += own.p_output_distribution < 0.3 ? 1 : 0;
         certain += own.p_output_distribution == 1.0 ? 1 : 0;
       }
-      // Of typical_medusa on likeliest tokens every round is the same.
+      // With typical_medusa on likeliest tokens every round is the same.
       CHECK((certain == kSeeds) == (method.name == "typical_medusa"));
       CHECK(smallest > 1e-5);
       if (certain == 0) {
-        CHECK(below > 5);  // 18 in the mean, 3.5 off by chance
+        CHECK(below > 5);  // 18 in the mean, with a standard deviation of 3.5
         CHECK(below < 33);
       }
     }

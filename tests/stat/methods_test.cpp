@@ -1,4 +1,4 @@
-// What `specsim check` says of rules that judge blocks: the shipped ones agree with theory, wrong ones are rejected by name.
+// Verdict of `specsim check` on rules that judge blocks: the built-in ones agree with theory, wrong ones are rejected by name.
 #include "sim/experiments/judge/agreement.h"
 #include "tests/support/block_mutants.h"
 #include "tests/support/cells.h"
@@ -23,7 +23,7 @@ namespace {
 const double kLevel = judge::check_level(850);  // as in a family of the CI grid's size
 constexpr std::uint64_t kRounds = 500'000;
 
-// How blocks are drafted for a verifier that theory covers, by its name.
+// The drafter of blocks for a verifier that theory covers, by its name.
 const std::map<std::string, std::string>& covered_verifiers() {
   static const std::map<std::string, std::string> decode = {
       {"block", "{drafter: {kind: chain, draft_length: 8}, verifier: block}"},
@@ -57,7 +57,8 @@ const std::map<std::string, std::string>& covered_verifiers() {
 spec::Cell cell_of(const std::string& verifier) {
   const bool greedy = verifier == "greedy_tree";
   const int vocab = verifier == "traversal" ? 4 : verifier == "optimal_transport" ? 8 : 12;  // the first two are enumerated
-  const bool alone = verifier == "hsd";  // what is accepted tells of contexts behind it: of one context rounds are alike
+  const bool alone =
+      verifier == "hsd";  // the accepted tokens reveal the contexts after them: in a single context all rounds are equal
   return tests::experiment_of(
              fmt::format(
                  "{{experiment: methods, seed: 20260304, rounds: {}, pair: {{vocab: {}, target: {{family: dirichlet, "
@@ -78,7 +79,7 @@ std::string shown(const judge::Agreement& a) {
                      a.p_output_distribution);
 }
 
-// Mistakes of lossy rules, whose acceptance or whose emitted distribution is off.
+// Mistakes of lossy rules, with a wrong acceptance or a wrong emitted distribution.
 std::vector<tests::BlockMutant> lossy_mutants() {
   using verify::Block;
   const auto steps = [](tests::StepFunction step) { return [step] { return std::make_unique<tests::StepRule>(step); }; };
@@ -96,7 +97,7 @@ std::vector<tests::BlockMutant> lossy_mutants() {
       return 0;
     });
   };
-  // Accepts what the target finds at least that likely, or, in its place, not.
+  // Accepts tokens with at least that probability under the target, or, for the mutant, those below it.
   const auto bar = [&](double least, bool target_last) {
     return steps([=](Block& block, int node, const std::vector<int>& children, Token& last) {
       const math::RatioTable& distributions = block.distributions(node);
@@ -105,7 +106,8 @@ std::vector<tests::BlockMutant> lossy_mutants() {
       return 0;
     });
   };
-  // Accepts as a judge that passes `rate` of what the token verifier rejects, and says where the final token comes from.
+  // Accepts as a judge that passes `rate` of the tokens that the token verifier rejects, and chooses the source of the final
+  // token.
   const auto judge = [&](double rate, bool residual) {
     return steps([=](Block& block, int node, const std::vector<int>& children, Token& last) {
       const math::RatioTable& distributions = block.distributions(node);
@@ -127,7 +129,7 @@ std::vector<tests::BlockMutant> lossy_mutants() {
       return 0;
     });
   };
-  // Goes down one path of those that part at the root, `best` or the first, by the token verifier.
+  // Follows one of the paths that separate at the root, `best` or the first, by the token verifier.
   const auto one_path = [&](bool best) {
     return steps([=](Block& block, int node, const std::vector<int>& children, Token& last) {
       const math::RatioTable& distributions = block.distributions(node);
@@ -205,7 +207,7 @@ std::vector<tests::BlockMutant> lossy_mutants() {
        })}};
 }
 
-// A token with a chance in proportion to its weight.
+// A token with a probability in proportion to its weight.
 class Weighted final : public verify::Pickable {
  public:
   explicit Weighted(std::vector<double> weights) : weights_(std::move(weights)) {}
@@ -220,8 +222,8 @@ class Weighted final : public verify::Pickable {
   std::vector<double> weights_;
 };
 
-// Lossy rules that accept what they should and are wrong in the final token alone, so that only the output shows it; and the same
-// rules without a mistake, so that it is this token that is found.
+// Lossy rules with the right acceptance and a wrong final token, so that only the output shows the mistake; and the same rules
+// without a mistake, to show that this token is detected.
 std::vector<tests::BlockMutant> final_token_mutants() {
   using verify::Block;
   using Weights = std::vector<double>;
@@ -272,7 +274,7 @@ std::vector<tests::BlockMutant> final_token_mutants() {
           return own.target(x) > std::min(0.15, 0.3 * std::exp(-entropy)) ? 1.0 : 0.0;
         },
         [=](const auto& own, Token x) { return x == tests::likeliest_target(own) ? 1.0 : 0.0; }}}};
-  // `last`: in the place of the rule's own.
+  // `last`: instead of the rule's own.
   const auto mutant = [](const Rule& rule, std::function<double(const math::RatioTable&, Token)> last, bool wrong_bonus,
                          bool argmax_bonus) {
     return [=] {
@@ -312,7 +314,7 @@ std::vector<tests::BlockMutant> every_mutant() {
   return mutants;
 }
 
-// Lookahead with a window that sees the target otherwise than it is.
+// Lookahead with a window that sees a wrong target distribution.
 class WrongWindow final : public draft::BlockDrafter {
  public:
   enum class Mistake { repeats_a_token, blind_to_guesses, forgets };
@@ -372,7 +374,7 @@ TEST_CASE("check holds Lookahead to its theory and rejects windows that are wron
   using Mistake = WrongWindow::Mistake;
   for (const auto& [name, mistake] : {std::pair{"the window repeats a token", Mistake::repeats_a_token},
                                       {"guesses do not see the guesses before them", Mistake::blind_to_guesses},
-                                      {"the window starts anew in each round", Mistake::forgets}}) {
+                                      {"the window restarts in each round", Mistake::forgets}}) {
     const WrongWindow drafter(cell.block()->drafter.part, mistake);
     const tests::Judged wrong = judged(cell, *cell.block()->verifier, &drafter);
     INFO(name << ": " << shown(wrong.agreement));
@@ -395,13 +397,14 @@ TEST_CASE("check holds every rule for blocks that theory covers to it") {
   }
 }
 
-TEST_CASE("every rule for blocks that a theory names is held to it here, with a mutant") {
+TEST_CASE("every rule for blocks that a theory names is compared with it here, with a mutant") {
   const std::vector<tests::BlockMutant> mutants = every_mutant();
   for (const judge::TheoryEntry& theory : judge::theories().entries())
     for (const std::string& name : theory.verifiers) {
       const verify::VerifierEntry* const verifier = verify::verifiers().find(name);
       REQUIRE(verifier != nullptr);
-      if (!verifier->make_block || verifier->make) continue;  // what judges positions is held by tests/stat/mutants_test.cpp
+      if (!verifier->make_block || verifier->make)
+        continue;  // rules that judge positions are tested by tests/stat/mutants_test.cpp
       INFO(name);
       CHECK(covered_verifiers().contains(name));
       CHECK(std::any_of(mutants.begin(), mutants.end(), [&](const tests::BlockMutant& one) { return one.verifier == name; }));
@@ -418,7 +421,7 @@ TEST_CASE("check rejects every mutant of the rules for blocks that theory covers
   }
 }
 
-TEST_CASE("check rejects lossy rules whose final token alone is wrong, by their output") {
+TEST_CASE("check rejects lossy rules of which only the final token is wrong, by their output") {
   for (const tests::BlockMutant& mutant : final_token_mutants()) {
     DYNAMIC_SECTION(mutant.verifier << ": " << mutant.mistake) {
       const tests::Judged wrong = judged(cell_of(mutant.verifier), *mutant.make());

@@ -1,4 +1,4 @@
-// The statistical checks of `specsim check` against the shipped code, and against every mutant that they must reject.
+// The statistical checks of `specsim check` on the built-in code, and on every mutant that they must reject.
 #include "tests/support/mutants.h"
 #include "sim/experiments/judge/agreement.h"
 #include "tests/support/cells.h"
@@ -49,7 +49,7 @@ const tests::Mutant& shipped() {
 
 }  // namespace
 
-TEST_CASE("the shipped rule passes every check where its mutants are tried") {
+TEST_CASE("the built-in rule passes every check that is applied to its mutants") {
   for (const spec::Cell& cell : {ten_tokens(), markov_tokens()}) {
     const judge::Agreement agreement = judged(cell, shipped());
     INFO(cell.experiment << " z " << agreement.z_tokens_per_round << " accepted " << agreement.p_accepted_distribution
@@ -70,7 +70,7 @@ TEST_CASE("every mutant is rejected by a check of check, by name") {
                           << agreement.p_output_distribution);
       switch (mutant.caught_by) {
         case tests::Figure::output_distribution:
-        case tests::Figure::joint_distribution:  // over a stream, a wrong bonus token shows in the single tokens as well
+        case tests::Figure::joint_distribution:  // over a whole stream, a wrong bonus token shows in the single tokens as well
           CHECK(agreement.p_output_distribution < kLevel);
           break;
         case tests::Figure::accepted_distribution:
@@ -79,7 +79,8 @@ TEST_CASE("every mutant is rejected by a check of check, by name") {
         case tests::Figure::emitted_distribution:
           CHECK(agreement.p_tokens_per_round < kLevel);
           break;
-        case tests::Figure::scripted:  // wrong for one in 2^53 values of the random bits: no sample shows it, tests/exact does
+        case tests::Figure::scripted:  // wrong for one in 2^53 values of the random bits: no sample shows it, but tests/exact
+                                       // does
           CHECK(agreement.p_output_distribution > kLevel);
           CHECK(agreement.p_accepted_distribution > kLevel);
           break;
@@ -109,7 +110,7 @@ class FirstResidualTokenRule final : public tests::TokenLikeRule {
 
 }  // namespace
 
-TEST_CASE("truly fresh distributions have a loop of their own: wrong rules are rejected there too") {
+TEST_CASE("fresh distributions have their own loop: wrong rules are rejected there too") {
   const spec::Cell fresh =
       tests::experiment_of(
           "{experiment: fresh, seed: 20260303, rounds: 200000, pair: {vocab: 8, target: {family: uniform_logits, range: 4}, "
@@ -155,7 +156,7 @@ TEST_CASE("texts: theory of another persistence, of requests that are alike, and
   CHECK(p_by_theory_of("persistence: .7, drift: .3") < kLevel);
   CHECK(p_by_theory_of("persistence: .7, between_requests: .2") < kLevel);
 
-  // Requests of equally many tokens are no requests of equally many rounds, which favour the easy ones.
+  // Requests of equally many tokens differ from requests of equally many rounds, which favour the easy ones.
   const tests::ReadyCell ending(texts("persistence: .7, between_requests: .2, request_tokens: 50"));
   const decode::Simulator requests = ending.simulator();
   decode::Counts of_requests = requests.empty_counts();
@@ -173,8 +174,8 @@ TEST_CASE("texts: theory of another persistence, of requests that are alike, and
 
 TEST_CASE("p-values of a correct simulation are spread evenly, in every kind of context") {
   // The number of p-values below 1/10 among 1500 seeds is binomial: mean 150, standard deviation 11.6; the bounds are five of
-  // them. A standard error that is 10 % too small moves the count to about 205. The spread of z is held to five standard
-  // deviations as well.
+  // them. A standard error that is 10 % too small moves the count to about 205. The spread of z must also be within five standard
+  // deviations.
   constexpr int kSeeds = 1500;
   const char* const contexts[] = {
       "{process: fixed}",
@@ -212,7 +213,7 @@ TEST_CASE("p-values of a correct simulation are spread evenly, in every kind of 
       CHECK(low_tokens < 208);
       CHECK(low_accepted > 92);
       CHECK(low_accepted < 208);
-      CHECK(low_output > 60);  // its parts are tested on one sample, so Sidak's bound is on the safe side
+      CHECK(low_output > 60);  // its parts are tested on one sample, so Sidak's bound is conservative
       CHECK(low_output < 208);
       CHECK(squares / kSeeds == Approx(1.0).margin(5.0 * std::sqrt(2.0 / kSeeds)));
     }
@@ -231,7 +232,7 @@ TEST_CASE("equal distributions agree at every seed: rounding must not carry alph
 }
 
 TEST_CASE("rare classes raise no false alarms") {
-  // A class with one expected token in a hundred runs that the draft would fill: the normal limit rejects one run in fifty.
+  // A class with one expected token in a hundred runs that a wrong draft would fill: the normal limit rejects one run in fifty.
   int rejected = 0;
   const double level = 1e-6;
   for (int seed = 0; seed < 1000; ++seed) {

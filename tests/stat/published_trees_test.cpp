@@ -1,5 +1,5 @@
-// Published trees with published acceptance by rank, simulated: the context is the node of the tree that the accepted path has
-// come to, its target has the published mass on each rank's token, and whatever is not in the tree leads back to the root.
+// Published trees with published acceptance by rank, simulated. The context is the node of the tree at the end of the accepted
+// path. Its target has the published mass on each rank's token, and tokens outside the tree lead back to the root.
 // results/methods/trees.csv is this table; the hidden case [.methods] of this program writes it.
 #include "tests/support/published_trees.h"
 #include "sim/foundation/base/whole_file.h"
@@ -71,7 +71,7 @@ struct Simulated {
   double error = 0.0;
 };
 
-// `wrong`: the heads are asked one level too deep, what the test must be able to see.
+// `wrong`: the heads are asked one level too deep, which the test must detect.
 Simulated simulate(const Published& published, bool wrong = false) {
   const theory::RankAcceptance& acceptance = published.acceptance;
   std::size_t ranks = 0;
@@ -81,7 +81,7 @@ Simulated simulate(const Published& published, bool wrong = false) {
   const std::vector<int> depths = tree.depths();
   std::vector<Distribution> targets;
   std::vector<std::vector<std::uint32_t>> next;
-  Distribution draft;  // rank by rank less likely, the token that stands for all others last
+  Distribution draft;  // less likely rank by rank; the token that represents all others comes last
   for (std::size_t r = 0; r <= ranks; ++r) draft.push_back(static_cast<double>(ranks + 1 - r));
   math::normalise(draft);
   for (int node = 0; node < tree.size(); ++node) {

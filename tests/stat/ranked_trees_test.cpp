@@ -1,5 +1,5 @@
-// Trees of the draft's likeliest tokens, with samplings of the draft that leave it fewer tokens than the tree has places, against
-// a tree that this file grows for itself.
+// Trees of the draft's likeliest tokens, with samplings of the draft that leave fewer tokens than the tree has places, compared
+// with a tree that this file builds independently.
 #include "sim/experiments/judge/prediction.h"
 #include "tests/support/cells.h"
 
@@ -59,8 +59,8 @@ double fixed_tree(const std::vector<double>& target, const std::vector<int>& bra
   return tokens;
 }
 
-// Of EAGLE-2's tree: `width` nodes of each of `depth` levels are extended by the likeliest tokens, and of all the `nodes`
-// likeliest by `ranking` are kept.
+// Tokens per round of EAGLE-2's tree: `width` nodes on each of `depth` levels are extended by the likeliest tokens, and the
+// `nodes` likeliest of all by `ranking` are kept.
 double grown_tree(const std::vector<double>& target, const std::vector<double>& ranking, std::size_t depth, std::size_t width,
                   std::size_t nodes) {
   struct Node {
@@ -113,7 +113,8 @@ TEST_CASE("a tree of the likeliest tokens has no more of them than the draft pro
   const std::vector<double> target = zipf();
   const double full = fixed_tree(target, {4, 2, 1}, kVocab);
   const double chain = fixed_tree(target, {4, 2, 1}, 1);
-  // A draft of temperature 0 proposes one token. Places filled up with other tokens would give what temperature 1 gives.
+  // A draft of temperature 0 proposes one token. If places were filled up with other tokens, the result would be that of
+  // temperature 1.
   CHECK(std::abs(full - 1.894) < 0.001);
   CHECK(std::abs(chain - 1.421) < 0.0005);
   for (const auto& [temperature, tokens] : {std::pair{1.0, full}, std::pair{0.6, full}, std::pair{0.0, chain}}) {
@@ -133,7 +134,7 @@ TEST_CASE("a dynamic tree ranks by the draft at temperature 1, as EAGLE's progra
     const Found tree = found("{kind: tree_dynamic}", temperature);
     CHECK(std::abs(tree.theory - tokens) < 1e-12);
     CHECK(std::abs(tree.simulated - tokens) < 4.5 * tree.error);
-    // A tree ranked by what the draft is sampled from would be told apart.
+    // A tree ranked by the draft's sampling distribution would be detected.
     const double sampled = grown_tree(target, sharpened(target, temperature), 6, 10, 59);
     if (temperature < 1.0) CHECK(tokens - sampled > 20.0 * tree.error);
   }

@@ -1,7 +1,7 @@
-// Process `text` against a model of its own. `check` takes the distributions, and how contexts follow one another, from the
-// program, so it cannot see a mistake in either. Here both are written down anew from what the reference page says of them: in a
-// large vocabulary a context whose logits get normal noise of standard deviation n has an overlap of 2 Phi(-n / 2), and tokens
-// per round follow from that by a chain over kinds of requests, halves and places.
+// Process `text` compared with an independent model. `check` takes the distributions, and the sequence of contexts, from the
+// program, so it cannot see a mistake in either. Here both are written independently from the reference page: in a large
+// vocabulary a context whose logits get normal noise of standard deviation n has an overlap of 2 Phi(-n / 2), and tokens per
+// round follow from that by a chain over kinds of requests, halves and places.
 #include "sim/experiments/judge/prediction.h"
 #include "tests/support/cells.h"
 
@@ -28,7 +28,7 @@ struct Text {
   int draft_length = 4;
 };
 
-// What a wrong program would do.
+// Behaviour of a wrong program.
 enum class Mistake {
   none,
   drift_a_place_early,
@@ -49,13 +49,13 @@ double quantile(double share) {
   return low;
 }
 
-// States: kinds by how hard they are (2, or 1 where all requests are alike) x halves of what is hard x places. How open a
-// context is makes no difference to a large vocabulary's overlap.
+// States: kinds of requests by difficulty (2, or 1 if all requests are equal) x halves of the hard part x places. The entropy of
+// a context does not affect a large vocabulary's overlap.
 class Model {
  public:
   Model(const Text& text, Mistake mistake) : text_(text), mistake_(mistake) {
     constexpr int kContexts = 256;
-    constexpr int kStretches = 4;  // halves of what is open x halves of what is hard
+    constexpr int kStretches = 4;  // halves of the entropy part x halves of the hard part
     kinds_ = text.between_requests > 0.0 ? 2 : 1;
     places_ = kContexts / kStretches / (kinds_ * kinds_);
     std::vector<double> middles;
@@ -104,7 +104,7 @@ class Model {
     return next;
   }
 
-  // Of rounds that start from `start`: calls ends(tokens, what ends there, by context behind the last token).
+  // Enumerates rounds that start from `start`: calls ends(tokens, probabilities of the end by context after the last token).
   template <class Ends>
   void round(Mass start, const Ends& ends) const {
     for (int place = 0; place < text_.draft_length; ++place) {
@@ -167,7 +167,7 @@ class Model {
   std::vector<double> hard_;  // [state]
 };
 
-// A target whose tokens are nearly alike, so that the noise meets thousands of them.
+// A target whose tokens have nearly equal probabilities, so that the noise affects thousands of them.
 double tokens_per_round(const Text& text) {
   std::string context =
       fmt::format("process: text, persistence: {}, between_requests: {}", text.persistence, text.between_requests);

@@ -121,7 +121,7 @@ std::vector<std::vector<double>> sequoia_programme(const std::vector<double>& ac
   std::vector<std::vector<double>> best(index_of(depth) + 1, std::vector<double>(sizes, kNone));
   best[0][1] = 1.0;
   for (std::size_t level = 1; level < best.size(); ++level) {
-    // forest[n]: most that the children of ranks >= the one at hand add with n nodes; built from the last rank to the first.
+    // forest[n]: the most that the children of ranks >= the current one add with n nodes; built from the last rank to the first.
     // Ranks beyond the vector add nothing, so any number of nodes may hang there.
     std::vector<double> forest(sizes, 0.0);
     for (std::size_t rank = acceptance.size(); rank-- > 0;) {

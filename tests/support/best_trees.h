@@ -32,7 +32,7 @@ struct BestTree {
 [[nodiscard]] std::vector<std::vector<double>> sequoia_programme(const std::vector<double>& acceptance, int size, int depth);
 
 // Accuracy by rank from cumulative top-k accuracies, head by head (Medusa, Cai et al. 2024, arXiv 2401.10774). The heads are
-// taken to be right independently of one another, which real heads are not.
+// assumed to be right independently of one another, which real heads are not.
 [[nodiscard]] RankAcceptance rank_acceptance(const std::vector<std::vector<double>>& cumulative_by_head);
 
 // Lookahead decoding with `candidates` n-grams of draft_length guessed tokens, each right with alpha at every position,

@@ -1,4 +1,4 @@
-// What block verification gains, and the best that any rule for one path could.
+// The gain of block verification, and the largest possible gain of any rule for one path.
 #pragma once
 
 #include "sim/rounds/theory/block.h"

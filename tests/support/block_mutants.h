@@ -23,7 +23,7 @@ class FunctionRule final : public verify::BlockRule {
   std::function<verify::AcceptedPath(verify::Block&)> verify_;
 };
 
-// Any rule, but a first child stays that it rejected.
+// Any rule, but a first child that it rejected remains.
 class Credulous final : public verify::BlockRule {
  public:
   explicit Credulous(const verify::BlockRule& own) : own_(own) {}
@@ -106,7 +106,7 @@ struct RecursiveKnobs {
   bool updates = true;       // the residual follows each rejection
   bool normalises = true;    // by its own mass
   bool renormalises = true;  // the draft's distribution, without the siblings before
-  bool own_final = true;     // from what is left, not from the target
+  bool own_final = true;     // from the remaining mass, not from the target
   double first_c = 0.0;
 };
 
@@ -139,7 +139,7 @@ inline int kseq_with(verify::Block& block, int node, const std::vector<int>& chi
   return 0;
 }
 
-// Of the target's distribution alone: the token that it makes likeliest, ties to the lowest.
+// Uses the target's distribution alone: the likeliest token, ties to the lowest.
 inline Token likeliest_target(const math::RatioTable& distributions) {
   Token best = 0;
   for (Token x = 1; x < distributions.vocab(); ++x)
@@ -156,7 +156,7 @@ class OneToken final : public verify::Pickable {
   Token token_;
 };
 
-// One of `count` at random, all alike.
+// One of `count` at random, with equal probability.
 class AnyOf final : public verify::Pickable {
  public:
   explicit AnyOf(std::size_t count) : count_(count) {}
@@ -168,7 +168,7 @@ class AnyOf final : public verify::Pickable {
   std::size_t count_;
 };
 
-// Traversal from the leaves up, mistaken: what a rejected leaf leaves behind is not accounted for.
+// Traversal from the leaves up, with a mistake: the mass of a rejected leaf is lost.
 inline verify::AcceptedPath traversal_without(verify::Block& block, bool update_probability, bool update_distribution) {
   struct Step {
     int node;

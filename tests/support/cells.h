@@ -21,7 +21,7 @@ inline spec::Experiment experiment_of(const std::string& yaml) {
   return result;
 }
 
-// A cell ready to simulate, as the runner makes it ready; `rule` in the place of the verifier's own.
+// A cell ready to simulate, prepared as by the runner; `rule` replaces the config's verifier.
 class ReadyCell {
  public:
   explicit ReadyCell(spec::Cell cell) : cell_(std::move(cell)), plan_(spec::plan_of(cell_)) {

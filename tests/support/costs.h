@@ -18,7 +18,7 @@
 
 namespace specsim::tests {
 
-// `name` a cost model, `text` its parameters as YAML. A null pointer where `mistakes` is asked for and there are any.
+// A cost model: `name` its kind, `text` its parameters as YAML. A null pointer if `mistakes` is requested and there are any.
 inline std::unique_ptr<cost::CostModel> make_cost(const std::string& name, const std::string& text,
                                                   std::string* mistakes = nullptr) {
   Diagnostics diagnostics;
@@ -47,6 +47,13 @@ inline cost::ModelShape shape_of(const std::string& text) {
   return shape;
 }
 
+inline cost::Engine engine_of(const std::string& yaml) {
+  Diagnostics diagnostics;
+  cost::Engine engine = cost::read_engine(config::parse_text(yaml, "test", diagnostics), diagnostics);
+  diagnostics.throw_if_any();
+  return engine;
+}
+
 inline cost::Hardware hardware_of(const std::string& text) {
   Diagnostics diagnostics;
   cost::Hardware hardware = cost::read_hardware(config::parse_text(text, "t", diagnostics), diagnostics);
@@ -65,7 +72,7 @@ class KernelsOf {
   [[nodiscard]] const cost::ModelKernels& operator*() const { return kernels_; }
   [[nodiscard]] const cost::ModelKernels* operator->() const { return &kernels_; }
   [[nodiscard]] const cost::ModelShape& model() const { return *deployment_.target; }
-  // Seconds of one layer's experts over so many tokens.
+  // Seconds of one layer's experts for the given number of tokens.
   [[nodiscard]] double experts(double tokens) const {
     return kernels_.experts.estimate(cost::experts_of(model(), tokens)).seconds;
   }

@@ -1,4 +1,4 @@
-// Whether 95 % intervals hold the truth as often as they say.
+// Whether 95 % intervals hold the truth at their stated rate.
 #pragma once
 
 #include "sim/foundation/math/quantiles.h"
@@ -10,8 +10,8 @@
 
 namespace specsim::tests {
 
-// Coverage may be 93 to 97 % in truth. A number of hits among `runs` is taken where one such coverage gives it, or one farther
-// off, with a probability of at least this: at 300 runs 258 to 300 hits, at 7,500 runs 91.7 to 97.8 %.
+// The true coverage may be 93 to 97 %. A number of hits among `runs` is accepted if one such coverage gives it, or a more extreme
+// one, with a probability of at least this: at 300 runs 258 to 300 hits, at 7,500 runs 91.7 to 97.8 %.
 constexpr double kCoverageLevel = 1e-6;
 constexpr double kLeastCoverage = 0.93;
 constexpr double kMostCoverage = 0.97;
@@ -29,7 +29,7 @@ struct Coverage {
     runs += other.runs;
   }
   [[nodiscard]] double share() const { return static_cast<double>(hits) / runs; }
-  // True where it may be one of 93 to 97 %.
+  // True if the true coverage may be one of 93 to 97 %.
   [[nodiscard]] bool right() const {
     return math::binomial_at_most(hits, runs, kLeastCoverage) >= kCoverageLevel &&
            (hits == 0 || math::binomial_above(hits - 1.0, runs, kMostCoverage) >= kCoverageLevel);

@@ -1,4 +1,4 @@
-// Every message of a reading, a line each with its place.
+// Every message of a reading, one per line with its place.
 #pragma once
 
 #include "sim/foundation/base/error.h"

@@ -1,4 +1,4 @@
-// Drafters made from the text of their parameters, as a config would write them, and what one of the text sees.
+// Drafters made from the text of their parameters, as in a config, and the context of those that read the text.
 #pragma once
 
 #include "sim/foundation/config/value.h"
@@ -27,7 +27,7 @@ inline draft::Blocks make_blocks(const std::string& kind, const std::string& par
   return std::get<draft::Blocks>(made);
 }
 
-// A drafter of the text sees nothing else.
+// The context of a drafter that sees only the text.
 class WrittenText final : public draft::Sight {
  public:
   explicit WrittenText(std::vector<Token> text) : text_(std::move(text)) {}

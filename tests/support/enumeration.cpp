@@ -46,7 +46,7 @@ double residual_sum(const Distribution& target, const Distribution& draft, doubl
   return mass;
 }
 
-// All branches of one round begun in a given state.
+// All branches of one round that begins in a given state.
 class RoundWalk {
  public:
   RoundWalk(const Automaton& automaton, const RoundRule& rule) : automaton_(automaton), rule_(rule) {}
@@ -66,12 +66,12 @@ class RoundWalk {
   [[nodiscard]] const Distribution& soft_draft(int position) const {
     return automaton_.draft_at(position, states_[index_of(position)]);
   }
-  // The distribution that the drafted token really has.
+  // The distribution of the drafted token.
   [[nodiscard]] Distribution drafted_distribution(int position) const {
     const Distribution& soft = soft_draft(position);
     return drafts_argmax() ? one_hot(soft.size(), argmax_of(soft)) : soft;
   }
-  // The distribution that the rule is told.
+  // The distribution that the rule receives.
   [[nodiscard]] Distribution told_distribution(int position) const {
     return rule_.rule == Rule::soft_argmax ? soft_draft(position) : drafted_distribution(position);
   }
@@ -171,7 +171,7 @@ class RoundWalk {
       }
       const double mass = residual_sum(target(i), told_distribution(i), carry[index_of(i)]);
       const double denominator = mass + 1.0 - carry[index_of(i)];
-      // Carry 1 and no residual: the next position passes surely (equal distributions), so any value serves.
+      // Carry 1 and no residual: the next position passes with certainty (equal distributions), so any value is valid.
       pass.push_back(denominator > 0.0 ? mass / denominator : 0.0);
     }
     double none_longer = probability;

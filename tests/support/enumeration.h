@@ -1,6 +1,6 @@
 // Exact enumeration for small vocabularies: every draft block, every branch of the rule, completed by further rounds.
 //
-// An independent witness: rules are written out here from their papers and share nothing with the shipped verifiers.
+// An independent reference: rules are written here from their papers and share nothing with the built-in verifiers.
 #pragma once
 
 #include "sim/rounds/theory/automaton.h"
@@ -23,7 +23,7 @@ enum class Rule {
 
 enum class Drafting {
   sampled,
-  argmax,  // lowest id among equals; the rule is then told the one-hot distribution, except soft_argmax, which always drafts so
+  argmax,  // lowest id among equals; the rule then gets the one-hot distribution, except soft_argmax, which always drafts so
 };
 
 struct RoundRule {
@@ -47,7 +47,7 @@ struct Enumeration {
 // Runs rounds from automaton.start until `tokens` >= 1 are out. vocab^tokens and vocab^draft_length are limited to 2^22.
 [[nodiscard]] Enumeration enumerate(const Automaton& automaton, const RoundRule& rule, int tokens);
 
-// The same for rounds given by their outcomes, of at most longest_accepted drafts: a tree's, say. `outcomes` is called once
+// The same for rounds given by their outcomes, with at most longest_accepted drafts, such as a tree's. `outcomes` is called once
 // for each state that is reached.
 [[nodiscard]] Enumeration enumerate_rounds(const Automaton& automaton,
                                            const std::function<std::vector<RoundOutcome>(int state)>& outcomes,

@@ -1,4 +1,4 @@
-// What `specsim check` says of a cell that is run with another rule, or drafter, than its own.
+// Verdict of `specsim check` on a cell that runs with another rule or drafter than its config names.
 #pragma once
 
 #include "sim/experiments/judge/agreement.h"

@@ -1,5 +1,4 @@
-// Wrong verifiers and wrong loops, one mistake each, and the figure that must show it. A test that lets one of them pass
-// is no test.
+// Wrong verifiers and wrong loops, one mistake each, and the figure that must show it. A test must not let any of them pass.
 #pragma once
 
 #include "sim/experiments/audit/audit.h"
@@ -70,8 +69,8 @@ class InvertedRatioRule final : public TokenLikeRule {
   }
 };
 
-// A scan over a residual that was not divided by its sum: what it misses falls to the last token. Equivalent to the correct rule
-// where the last token is the only one with a residual, as in the first known pair.
+// A scan over a residual that was not divided by its sum: the missing mass goes to the last token. Equivalent to the correct rule
+// if the last token is the only one with a residual, as in the first known pair.
 class UnnormalisedResidualRule final : public TokenLikeRule {
  public:
   void rejected(const verify::PositionDistributions& distributions, std::span<double> weights) const override {
@@ -80,7 +79,7 @@ class UnnormalisedResidualRule final : public TokenLikeRule {
   }
 };
 
-// bonus() is told the target alone, so this one remembers the draft's distribution that it was asked about just before.
+// bonus() receives only the target's distribution, so this rule remembers the draft's distribution from the previous call.
 class BonusFromDraftRule final : public TokenLikeRule {
  public:
   void rejected(const verify::PositionDistributions& distributions, std::span<double> weights) const override {
@@ -200,7 +199,7 @@ inline const std::vector<Mutant>& mutants() {
   return list;
 }
 
-// `rounds` rounds of a cell as the mutant runs them: same distributions, same addressed words as Simulator::run.
+// `rounds` rounds of a cell with the mutant: same distributions, same addressed words as Simulator::run.
 inline decode::Counts run_mutant(const spec::Cell& cell, const Mutant& mutant, std::uint64_t rounds) {
   const std::unique_ptr<verify::PositionRule> rule = mutant.rule();
   const decode::PreparationPlan plan = spec::plan_with_rule(cell, *rule);

@@ -1,4 +1,4 @@
-// The largest acceptance of several drafts that differ.
+// The largest acceptance of several drafts from different distributions.
 #pragma once
 
 #include <span>

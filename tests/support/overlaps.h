@@ -1,5 +1,5 @@
-// The overlap of target and draft at every context of a cell: what a sampled draft is accepted with, summed here and not by
-// theory.
+// The overlap of target and draft at every context of a cell: the acceptance probability of a sampled draft, summed here
+// independently of the theory.
 #pragma once
 
 #include "sim/experiments/run/runner.h"

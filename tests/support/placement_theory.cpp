@@ -119,7 +119,8 @@ Overlap overlapped_round(std::span<const RoundEnd> ends, double draft, double ve
   const double longer = std::max(draft, verify);
   Overlap result;
   result.round = all * longer + none * (verify + draft) + some * (longer + draft);
-  // Of a block that is finished, the share of those who guessed wrong: 1 - one of the batch in the mean, and nobody's is none.
+  // The first term is the case that all guessed wrong. In all other cases the block is finished, and the expected share of wrong
+  // guesses is 1 - one - none.
   result.in_vain = none * std::min(draft, verify) + (1.0 - one - none) * draft;
   result.tokens = sequences * emitted.value();
   return result;
@@ -141,10 +142,10 @@ double overlapped_time(std::span<const RoundEnd> ends, double draft, double veri
 
 double shared_time(std::span<const RoundEnd> ends, int passes, double pass, double verify, int tokens) {
   const double block = passes * pass;
-  // Half the speed each until the shorter is done, then the rest alone.
+  // Both at half speed until the shorter one is done, then the rest alone.
   const double verified = block >= verify ? 2.0 * verify : verify + block;
   const double both = verify + block;
-  // Work of the pass under way when the verification ends, once it runs alone.
+  // The rest of the pass that runs when the verification ends, once it runs alone.
   const double under_way = block > verify ? std::ceil(verify / pass) * pass - verify : 0.0;
   std::vector<double> time(static_cast<std::size_t>(tokens) + 1, 0.0);
   for (std::size_t n = 1; n < time.size(); ++n) {

@@ -1,6 +1,6 @@
-// Lockstep batches, overlap and networks in closed form or by exact recursion, from rounds that are independent and alike: of a
-// chain by its acceptance, equal at every position, of another block by how its rounds end. Written from the description of the
-// placements, without their code.
+// Lockstep batches, overlap and networks in closed form or by exact recursion, from independent and equally distributed rounds:
+// of a chain by its acceptance, equal at every position, of another block by the distribution of its rounds' ends. Written from
+// the description of the placements, without their code.
 //
 // Times are plain numbers in any unit. A prefill and the first token that it yields are the caller's: `tokens` are those that
 // rounds emit.
@@ -21,36 +21,36 @@ namespace specsim::theory {
 // Tokens of a round by accepted drafts: a + 1, or with `bonus` false draft_length after full acceptance too.
 [[nodiscard]] double tokens_per_round(double alpha, int draft_length, bool bonus);
 
-// P(more than r rounds are needed for `tokens` tokens), r = 0, 1, ... to the last that is possible.
+// P(more than r rounds are needed for `tokens` tokens), r = 0, 1, ... to the last possible one.
 [[nodiscard]] std::vector<double> rounds_survival(double alpha, int draft_length, bool bonus, int tokens);
 // E[rounds] of one sequence, by renewal: m(n) = 1 + sum over e of P(emitted = e) m(n - e).
 [[nodiscard]] double expected_rounds(double alpha, int draft_length, bool bonus, int tokens);
 // E[rounds] of the last of `sequences` independent ones: a lockstep batch ends with its straggler.
 [[nodiscard]] double expected_straggler_rounds(double alpha, int draft_length, bool bonus, int tokens, int sequences);
 
-// Drafting behind verification on a second GPU. `draft`, `verify`: a block and a pass, whatever the batch.
+// Drafting during verification on a second GPU. `draft`, `verify`: a block and a pass, whatever the batch.
 struct Overlap {
   double round = 0.0;    // E[time from one verification to the next]
-  double in_vain = 0.0;  // E[pre-drafting that is thrown away], a round
+  double in_vain = 0.0;  // E[discarded drafting ahead] per round
   double tokens = 0.0;   // E[emitted], of the batch
   [[nodiscard]] double rate() const { return tokens / round; }
 };
 
-// How a round can end that drafts behind the path which it guesses to be the accepted one.
+// The ways a round can end if drafting continues after the path that the drafter expects to be accepted.
 struct RoundEnd {
   double probability = 0.0;
   int emitted = 1;
-  bool guessed = false;  // the accepted path is the guessed one: the next block is there, and no token comes between
+  bool guessed = false;  // the accepted path is the guessed one: the next block is ready, and no token comes between
 };
-// Of a chain the guess is all of it: right with alpha^draft_length.
+// For a chain the guess is the whole chain: right with alpha^draft_length.
 [[nodiscard]] std::vector<RoundEnd> chain_ends(double alpha, int draft_length);
 
-// A batch that never ends. Everybody guesses right with probability g^B and the next block is there; nobody with (1 - g)^B, and
-// drafting begins anew at once; in between the others' block is finished first.
+// A batch that never ends. With probability g^B every sequence guesses right and the next block is ready; with (1 - g)^B none
+// does, and drafting restarts at once; otherwise the block of the others is finished first.
 [[nodiscard]] Overlap overlapped_round(std::span<const RoundEnd> ends, double draft, double verify, int sequences);
 // One sequence to its end: E[time from the first verification's start to the last token], by recursion.
 [[nodiscard]] double overlapped_time(std::span<const RoundEnd> ends, double draft, double verify, int tokens);
-// The same on one GPU whose speed both share equally, `passes` of `pass` each a block; a pass under way runs out.
+// The same on one GPU whose speed both share equally, `passes` of `pass` per block; a running pass is completed.
 [[nodiscard]] double shared_time(std::span<const RoundEnd> ends, int passes, double pass, double verify, int tokens);
 
 // One round across a network, and its messages.

@@ -1,4 +1,4 @@
-// What nearly every test includes, compiled once for all of them. Tests include what they use all the same.
+// Headers that nearly every test includes, compiled once for all of them. Tests include what they use all the same.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-"""The program under test, for scripts that run it: where it is, its statuses, a call of it, a terminal to run on; and what was expected."""
+"""The program under test, for scripts that run it: its path, its statuses, calls of it, a terminal to run on, and expectations."""
 
 import fcntl
 import os
@@ -24,7 +24,7 @@ def expect(what, holds):
 
 
 def finish():
-    """Tells what did not hold, and ends the test."""
+    """Prints the failed expectation, and ends the test."""
     for problem in problems:
         print(problem, file=sys.stderr)
     print(f"{checks - len(problems)} passed, {len(problems)} failed")
@@ -32,7 +32,7 @@ def finish():
 
 
 def run(*arguments, **more):
-    """Status, standard output and standard error. `more` as subprocess takes it; standard input is empty unless it is said."""
+    """Status, standard output and standard error. `more` are arguments of subprocess; standard input is empty by default."""
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "timeout": 300, **more}
     if more.get("input") is None:
         options.setdefault("stdin", subprocess.DEVNULL)
@@ -41,13 +41,13 @@ def run(*arguments, **more):
 
 
 def results(folder):
-    """The files of a finished command by name, without the manifest, which tells time and machine."""
+    """The files of a finished command by name, without the manifest, which contains time and machine."""
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file() and p.name != "manifest.yaml"}
 
 
 def on_terminal(words, columns, kind, interrupt_after=None, **options):
-    """What the program writes to a terminal of so many columns and of this kind (TERM), and its status. SIGINT as soon as
-    `interrupt_after` is read. `options` send a stream elsewhere, as subprocess takes them."""
+    """The program's output on a terminal with `columns` columns and of this kind (TERM), and its status. SIGINT is sent as soon as `interrupt_after`
+    is read. `options` redirect a stream, as for subprocess."""
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     streams = {"stdin": subprocess.DEVNULL, "stdout": follower, "stderr": follower, **options}

@@ -1,4 +1,4 @@
-// Published trees and what was published of their acceptance.
+// Published trees and their published acceptance.
 #pragma once
 
 #include "tests/support/best_trees.h"

@@ -1,4 +1,4 @@
-// Arguments for parts that a test knows by their entries alone.
+// Arguments for parts that a test knows only by their registry entries.
 #pragma once
 
 #include "sim/foundation/config/arguments.h"
@@ -12,7 +12,7 @@
 
 namespace specsim::tests {
 
-// A file that nobody but the user has: tests that know a part by its entry alone leave it out.
+// A parameter that names a file of the user: tests that know a part by its entry alone leave it out.
 inline bool wants_file(const config::PartInfo& part) {
   return std::any_of(part.parameters.begin(), part.parameters.end(), [](const config::Parameter& own) {
     return own.type == config::Type::text && !own.fallback.has_value() && own.choices.empty();
@@ -20,8 +20,8 @@ inline bool wants_file(const config::PartInfo& part) {
 }
 
 // "{kind: NAME, ...}" in flow style, small enough for an exact enumeration: the entry's example, or a value of its interval for
-// what is required; integers with large defaults get a small value, and each choice of text and boolean a sample of its own.
-// Empty for a part that wants a file. `key`: what the part's name stands behind, and what else comes first.
+// required parameters; integers with large defaults get a small value, and each choice of text and boolean gets its own sample.
+// Empty for a part that needs a file. `key`: the key before the part's name, after any other keys that come first.
 inline std::vector<std::string> samples_of(const config::PartInfo& part, const std::string& key = "kind") {
   constexpr double kSmall = 3.0;
   if (wants_file(part)) return {};
@@ -34,7 +34,7 @@ inline std::vector<std::string> samples_of(const config::PartInfo& part, const s
   };
   if (!part.example.empty()) samples.front() += ", " + part.example;
   for (const config::Parameter& own : part.parameters) {
-    if (own.fallback.has_value() || !part.example.empty()) continue;  // an example has all that is required
+    if (own.fallback.has_value() || !part.example.empty()) continue;  // an example has all required parameters
     if (own.type == config::Type::integer)
       add(own.name, {fmt::format("{:.0f}", std::clamp(kSmall, own.interval.low, own.interval.high))});
     else if (own.type == config::Type::number)

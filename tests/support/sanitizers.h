@@ -1,4 +1,4 @@
-// Whether a sanitizer watches this program: it takes many times as long then, and bounds on time say nothing.
+// Whether this program is built with a sanitizer: it is many times slower then, and bounds on time are meaningless.
 #pragma once
 
 #if !defined(__has_feature)

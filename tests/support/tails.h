@@ -1,4 +1,4 @@
-// Tails of the distributions that tests judge by, compiled once: Boost.Math costs each file that includes it more than a second.
+// Tails of the distributions that tests use, compiled once: Boost.Math costs each file that includes it more than a second.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,8 @@ namespace specsim::tests {
 
 // P(X >= statistic) for chi-squared with `degrees` of freedom.
 double chi_square_tail(double statistic, double degrees);
-// Pearson's test of counts, one degree less than cells; a cell in which nothing is expected is none, and 0 where it has a count.
+// Pearson's test of counts, with one degree of freedom less than cells. A cell with expectation 0 does not count as a cell, and
+// the result is 0 if it has a count.
 double chi_square_p(const std::vector<double>& observed, const std::vector<double>& expected);
 // The same where all cells are equally likely.
 double chi_square_p(const std::vector<double>& observed, double expected_each);

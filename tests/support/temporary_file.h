@@ -1,4 +1,4 @@
-// A file of a test, gone with it.
+// A test's file, deleted at the end of its scope.
 #pragma once
 
 #include "sim/foundation/base/check.h"

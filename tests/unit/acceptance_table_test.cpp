@@ -1,4 +1,4 @@
-// Published acceptance by depth and rank, and what files of one's own may hold.
+// Published acceptance by depth and rank, and the allowed contents of custom files.
 #include "sim/answers/plan/acceptance_curve.h"
 #include "sim/answers/plan/built_in.h"
 #include "sim/answers/plan/ranking.h"
@@ -35,7 +35,7 @@ spec::AcceptanceTable table_of(const std::string& yaml) {
 
 }  // namespace
 
-TEST_CASE("every table of configs/acceptance says where it is from and holds probabilities", "[acceptance]") {
+TEST_CASE("every table of configs/acceptance names its source and holds probabilities", "[acceptance]") {
   const std::vector<std::string> names = cost::preset_names(cost::PresetKind::acceptance);
   CHECK(names.size() > 15);
   for (const std::string& name : names) {
@@ -43,7 +43,7 @@ TEST_CASE("every table of configs/acceptance says where it is from and holds pro
     const spec::AcceptanceTable table = spec::named_acceptance_table(name, {"--acceptance", 0, 0});
     CHECK(!table.about.empty());
     CHECK(!table.source.empty());
-    // Mutant: n-grams and Medusa's heads priced as a draft model of 1B, with which none of them pays.
+    // Mutant: n-grams and Medusa's heads take the time of a draft model of 1B, with which none of them pays.
     Diagnostics diagnostics;
     if (table.draft != "none") {
       const config::Value named = cost::to_config({table.draft, table.draft_where, {}}, diagnostics);
@@ -52,7 +52,7 @@ TEST_CASE("every table of configs/acceptance says where it is from and holds pro
       CHECK(model.is_map());
     }
     CHECK((table.draft == "none") == name.starts_with("ngram"));
-    // Mutant: the draft of a 70B model priced beside a target of its own size, with which nobody should speculate.
+    // Mutant: the draft of a 70B model is combined with a target of its own size. Speculation never pays there.
     if (!table.target.empty()) {
       const config::Value named = cost::to_config({table.target, table.target_where, {}}, diagnostics);
       CHECK(cost::resolve_preset(cost::PresetKind::model, named, diagnostics).is_map());
@@ -61,14 +61,14 @@ TEST_CASE("every table of configs/acceptance says where it is from and holds pro
     REQUIRE(!table.acceptance.empty());
     for (const std::vector<double>& row : table.acceptance) {
       REQUIRE(!row.empty());
-      CHECK(std::accumulate(row.begin(), row.end(), 0.0) <= 1.0);  // Mutant: cumulative shares by rank, as Medusa's file has them
+      CHECK(std::accumulate(row.begin(), row.end(), 0.0) <= 1.0);  // Mutant: cumulative shares by rank, as in Medusa's file
       for (std::size_t rank = 1; rank < row.size() && rank < 5; ++rank) CHECK(row[rank] <= row[rank - 1]);
     }
   }
 }
 
 TEST_CASE("a published table gives the chain that its source measured", "[acceptance]") {
-  // EAGLE's Table 2 says 3.31, 3.04 and 2.96 of a chain of 5 on MT-bench, and its Table 5 measured 3.20, 3.00 and 3.12: the two
+  // EAGLE's Table 2 gives 3.31, 3.04 and 2.96 for a chain of 5 on MT-bench, and its Table 5 measured 3.20, 3.00 and 3.12: the two
   // differ by up to 5.2 %. Mutant: rates of all rounds taken for rates of those that reach the position (2.4 and below).
   const auto chain_of_5 = [](const char* name) {
     return plan::conditional_acceptance(spec::named_acceptance_table(name, {}).of_chain(), 5).tokens_per_round.at(5);
@@ -79,13 +79,13 @@ TEST_CASE("a published table gives the chain that its source measured", "[accept
     CHECK(chain_of_5(name) == Approx(by_depth).margin(0.005));  // as it is printed
     CHECK(chain_of_5(name) == Approx(measured).epsilon(0.053));
   }
-  // The rates of a log sum to its mean acceptance length less one. Mutant: the rates taken as they stand.
+  // The rates of a log sum to its mean acceptance length minus one. Mutant: the rates used as conditional ones.
   CHECK(plan::conditional_acceptance(spec::named_acceptance_table("eagle-maths", {}).of_chain(), 7).tokens_per_round.at(7) ==
         Approx(1 + 0.661 + 0.43 + 0.272 + 0.178 + 0.11 + 0.072 + 0.047).epsilon(1e-9));
   CHECK(spec::named_acceptance_table("eagle3-minimax-m3", {}).unverified);
 }
 
-TEST_CASE("what Medusa's tables say of the tree of 63 nodes is what it gives on them", "[acceptance]") {
+TEST_CASE("Medusa's tables state the tokens per round of the tree of 63 nodes on them", "[acceptance]") {
   Diagnostics diagnostics;
   const draft::DrafterEntry* entry = draft::drafters().find("hydra");  // whose tree is Medusa's mc_sim_7b_63
   const draft::Draft made = entry->make(
@@ -95,7 +95,7 @@ TEST_CASE("what Medusa's tables say of the tree of 63 nodes is what it gives on 
   REQUIRE(nodes.size() == 64);
   for (const char* name : {"medusa-vicuna-7b", "medusa-vicuna-13b", "medusa-vicuna-33b"}) {
     const spec::AcceptanceTable table = spec::named_acceptance_table(name, {});
-    // The sum over nodes, ranks that the table lacks never accepted, or as often as its last.
+    // The sum over nodes, if ranks that the table lacks are never accepted, or as often as its last.
     const auto tokens = [&](bool as_the_last) {
       std::vector<double> reached(nodes.size(), 1.0);
       for (std::size_t node = 1; node < nodes.size(); ++node) {
@@ -107,15 +107,15 @@ TEST_CASE("what Medusa's tables say of the tree of 63 nodes is what it gives on 
       return std::accumulate(reached.begin(), reached.end(), 0.0);
     };
     INFO(table.note);
-    // Mutant: 2.47 and 2.58, which the notes of 7B and 33B had.
+    // Mutant: 2.47 and 2.58, from the notes of 7B and 33B.
     CHECK_THAT(table.note,
                Catch::Contains(fmt::format("gives {:.2f} on these five ranks, {:.2f} where", tokens(false), tokens(true))));
   }
 }
 
-TEST_CASE("a vector that holds at every depth is ranked with chains and trees as deep", "[acceptance]") {
-  // Sequoia's vector for Llama-3 70B with 8B. Mutant: the row taken for the first depth alone, where no chain is longer than 1
-  // and no tree emits more than 1.99 tokens per round.
+TEST_CASE("a vector for every depth is ranked with chains and trees of the same depth", "[acceptance]") {
+  // Sequoia's vector for Llama-3 70B with 8B. Mutant: the row is used for the first depth only, so no chain is longer than 1 and
+  // no tree emits more than 1.99 tokens per round.
   const spec::AcceptanceTable table = spec::named_acceptance_table("small-draft-summarisation", {});
   REQUIRE(table.acceptance.size() == 16);
   CHECK(table.acceptance[15] == table.acceptance[0]);
@@ -145,7 +145,7 @@ TEST_CASE("compare offers the small trees of a small table, and the whole of it"
         if (key == "nodes") nodes.push_back(std::get<std::int64_t>(value));
     return nodes;
   };
-  // Mutant: none below 4, with which this table's best was a chain that loses, .981, and not its tree of 2, 1.186.
+  // Mutant: no size below 4. Then this table's best was a chain that loses, .981, and not its tree of 2, 1.186.
   CHECK(sizes({{0.3, 0.28}}) == std::vector<std::int64_t>{2});
   CHECK(sizes({{0.5, 0.2}, {0.4, 0.1}}) == std::vector<std::int64_t>{2, 3, 4, 6});
   CHECK(sizes({{0.5, 0.2, 0.1}}) == std::vector<std::int64_t>{2, 3});
@@ -153,9 +153,9 @@ TEST_CASE("compare offers the small trees of a small table, and the whole of it"
   CHECK(sizes(std::vector<std::vector<double>>(8, {0.5, 0.2, 0.1})).back() == 63);
 }
 
-TEST_CASE("compare offers trees of fewer levels than the table where these are faster", "[acceptance]") {
-  // A draft pass of a 1B model is a third of a plain step of an 8B one: on one H100 a tree of 12 tokens and two levels is ahead
-  // of the best tree of three levels by 5.9 % at batch 1 and by 8.7 % at 8; at 32 the best one has a single level.
+TEST_CASE("compare offers trees of fewer levels than the table if these are faster", "[acceptance]") {
+  // A draft pass of a 1B model takes a third of a step of an 8B one. On one H100 a tree of 12 tokens and two levels is faster
+  // than the best tree of three levels by 5.9 % at batch 1 and by 8.7 % at 8; at 32 the best one has a single level.
   const std::vector<std::vector<double>> acceptance = {{0.6, 0.15, 0.05}, {0.5, 0.2, 0.1}, {0.4, 0.1}};
   const auto made = [](const spec::ExperimentValues& values) {
     Diagnostics diagnostics;
@@ -166,7 +166,7 @@ TEST_CASE("compare offers trees of fewer levels than the table where these are f
   const auto rates = [&](const std::vector<spec::MethodValues>& methods) {
     spec::ExperimentValues values = plan::methods_on_table(acceptance, false);
     values.methods = methods;
-    std::map<double, double> best;  // by batch: expected tokens by time
+    std::map<double, double> best;  // by batch: expected tokens over time
     for (const spec::Cell& cell : made(values).cells) {
       const judge::Prediction exact = plan::exact_on_table(cell);
       REQUIRE(exact.known);
@@ -179,7 +179,7 @@ TEST_CASE("compare offers trees of fewer levels than the table where these are f
   std::vector<spec::MethodValues> offered = values.methods;
   for (const spec::MethodValues& tree : plan::shallow_trees_that_pay(values, acceptance, made)) offered.push_back(tree);
   CHECK(offered.size() == values.methods.size() + 2);
-  // The witness: every number of levels and of tokens.
+  // The reference: every number of levels and of tokens.
   std::vector<spec::MethodValues> every = values.methods;
   for (std::int64_t depth = 1; depth <= 3; ++depth)
     for (std::int64_t nodes = 1; nodes <= 30; ++nodes)
@@ -194,18 +194,18 @@ TEST_CASE("compare offers trees of fewer levels than the table where these are f
     CHECK(ours.at(batch) > 0.97 * rate);
     CHECK(whole.at(batch) < 0.99 * ours.at(batch));
   }
-  // Nothing of fewer levels where each pass costs nothing, and nothing of a chain's table.
+  // No tree of fewer levels if passes are free, and none for a chain's table.
   spec::ExperimentValues cheap = values;
   cheap.cost = {"ratio", {{"cost_ratio", 0.001}}};
   CHECK(plan::shallow_trees_that_pay(cheap, acceptance, made).empty());
   CHECK(plan::shallow_trees({{0.5}, {0.4}, {0.3}}).empty());
-  // A slow machine changes nothing: where a pass takes 5 s and the draft's half of it, less than one token comes per second.
+  // A slow machine changes nothing: if a pass takes 5 s and the draft's half of it, less than one token comes per second.
   spec::ExperimentValues slow = values;
   slow.cost = {"affine", {{"target_fixed_ms", 5000.0}, {"draft_fixed_ms", 2500.0}}};
   CHECK_FALSE(plan::shallow_trees_that_pay(slow, acceptance, made).empty());
 }
 
-TEST_CASE("a table says which models it is of, and whether one pass made its drafts", "[acceptance]") {
+TEST_CASE("a table names its models, and whether one pass made its drafts", "[acceptance]") {
   const spec::AcceptanceTable table =
       table_of("acceptance: [0.6, 0.5]\ntarget: llama-3.1-70b\ntensor_parallel: 4\ndraft: llama-3.2-1b\none_pass: true");
   CHECK(table.target == "llama-3.1-70b");
@@ -213,19 +213,19 @@ TEST_CASE("a table says which models it is of, and whether one pass made its dra
   CHECK(table.one_pass);
   CHECK_THROWS_WITH(table_of("acceptance: [0.6, 0.5]\ntensor_parallel: 4"),
                     Catch::Contains("table.yaml:2:18: tensor_parallel without a target, allowed: with the one that was cut"));
-  // Every chain of such a table is drafted by one pass, and no tree is offered, whose levels would be passes.
+  // A single pass drafts every chain of such a table, and no tree is offered, because its levels would be passes.
   for (const spec::MethodValues& method : plan::methods_on_table({{0.6, 0.1}, {0.5, 0.1}}, true).methods)
     CHECK(method.drafter.name == "parallel");
   CHECK(plan::methods_on_table({{0.6, 0.1}, {0.5, 0.1}}, true).methods.size() == 2);
 }
 
-TEST_CASE("a table says how its drafts were chosen, in words or by its form", "[acceptance]") {
+TEST_CASE("a table states how its drafts were chosen, in words or by its form", "[acceptance]") {
   using spec::Selection;
   CHECK(table_of("acceptance: [0.6]").selection == Selection::unsaid);
   CHECK(table_of("acceptance: [0.6]\nselection: sampled").selection == Selection::sampled);
   CHECK(table_of("rates: [0.6]\nselection: sampled").selection == Selection::sampled);
   CHECK(table_of("top_k: [[0.6]]").selection == Selection::argmax);
-  // Servers choose their drafts unless told otherwise. Mutant: rates taken for the overlap of drawn tokens.
+  // Servers draft the most likely tokens by default. Mutant: rates taken for the overlap of drawn tokens.
   CHECK(table_of("rates: [0.6]").selection == Selection::argmax);
   CHECK_THAT(table_of("rates: [0.6]").selection_from, Catch::StartsWith("assumed, as vLLM"));
   CHECK_THROWS_WITH(table_of("top_k: [[0.6]]\nselection: sampled"),
@@ -235,7 +235,7 @@ TEST_CASE("a table says how its drafts were chosen, in words or by its form", "[
     CHECK(spec::named_acceptance_table(name, {}).selection == Selection::sampled);
   for (const char* name : {"medusa-vicuna-7b", "ngram-maths", "mtp-code", "eagle-maths", "eagle3-minimax-m3"})
     CHECK(spec::named_acceptance_table(name, {}).selection == Selection::argmax);
-  // compare drafts as the table did.
+  // compare uses the table's way of drafting.
   const auto selection = [](bool drawn) {
     std::string found = "sampled";
     const spec::ExperimentValues values = plan::methods_on_table({{0.6}}, false, drawn);
@@ -258,14 +258,14 @@ TEST_CASE("a mean length of rounds is a table, of one draft length or of several
     for (const double rate : rates) sum += reached *= rate;
     return sum;
   };
-  // One pair: every depth alike, as plan --mean-acceptance-length has it. Mutant: the target's own token taken for a drafted one.
+  // One pair: every depth equal, as in plan --mean-acceptance-length. Mutant: the target's own token is taken for a drafted one.
   const std::vector<double> one = table_of("mean_acceptance_length: 2.8\ndraft_length: 3").of_chain();
   REQUIRE(one.size() == 3);
   CHECK(one[0] == one[2]);
   CHECK(tokens(one) == Approx(2.8).epsilon(1e-12));
   CHECK(one[0] == Approx(plan::equivalent_alpha(2.8, 3)).epsilon(1e-12));
   CHECK(table_of("mean_accepted: 1.8\ndraft_length: 3").of_chain()[0] == Approx(one[0]).epsilon(1e-12));
-  // Several: the rates are differences. Those of a chain come back from its own lengths.
+  // Several pairs: the rates are differences. The lengths of a chain give its rates.
   const std::vector<double> chain = table_of("mean_acceptance_length: [1.78, 2.38, 2.83]\ndraft_length: [1, 2, 3]").of_chain();
   REQUIRE(chain.size() == 3);
   CHECK(chain[0] == Approx(0.78).epsilon(1e-12));
@@ -278,7 +278,7 @@ TEST_CASE("a mean length of rounds is a table, of one draft length or of several
   CHECK(mtp[1] == mtp[7]);
   CHECK(tokens(mtp) == Approx(4.5).epsilon(1e-12));
   CHECK_THAT(table_of("mean_acceptance_length: 2.8\ndraft_length: 3").note,
-             Catch::Contains("from mean lengths of rounds, the target's own token counted: 2.8 at draft length 3"));
+             Catch::Contains("from mean tokens per round, with the target's own token counted: 2.8 at draft length 3"));
   CHECK(table_of("mean_acceptance_length: 2.8\ndraft_length: 3").selection == spec::Selection::argmax);
   refused("mean_acceptance_length: 2.8", "table.yaml:1:25: mean_acceptance_length without draft_length, allowed: with");
   refused("rates: [0.5]\ndraft_length: 3", "table.yaml:2:15: draft_length with rates, allowed: with mean_acceptance_length or");
@@ -297,13 +297,13 @@ TEST_CASE("a mean length of rounds is a table, of one draft length or of several
   refused("mean_acceptance_length: [1.6, 2]\ndraft_length: 2", "draft_length has 1 entries and mean_acceptance_length has 2");
 }
 
-TEST_CASE("rows that rise with the rank are told", "[acceptance]") {
+TEST_CASE("rates that rise with the rank cause a warning", "[acceptance]") {
   CHECK(table_of("[[0.6, 0.1], [0.5, 0.105]]").rising().empty());
   CHECK_THAT(table_of("[[0.6, 0.1], [0.2, 0.5, 0.1]]").rising(),
              Catch::StartsWith("acceptance at depth 2 rises from 0.2 at rank 1 to 0.5 at rank 2:"));
 }
 
-TEST_CASE("tables of one's own: lists, numbers by depth, accuracies of the likeliest k, rates", "[acceptance]") {
+TEST_CASE("custom tables: lists, numbers by depth, accuracies of the likeliest k, rates", "[acceptance]") {
   const auto refused = [](const std::string& yaml, const std::string& message) {
     INFO(yaml);
     CHECK_THROWS_WITH(table_of(yaml), Catch::Contains(message));
@@ -312,7 +312,7 @@ TEST_CASE("tables of one's own: lists, numbers by depth, accuracies of the likel
   CHECK(table_of("acceptance: [0.6]\npair: mine").origin() == "mine");
   CHECK(table_of("rates: [0.8, 0.4, 0]").of_chain() == std::vector<double>{0.8, 0.5, 0.0});
   CHECK(table_of("rates: [0, 0]").of_chain() == std::vector<double>{0.0, 0.0});
-  // Accuracies of Medusa's first two heads as its repository has them. Mutant: taken for ranks alone, which sum to 3.5.
+  // Accuracies of Medusa's first two heads from its repository. Mutant: taken for ranks alone, which sum to 3.5.
   const std::vector<std::vector<double>> heads = table_of("top_k: [[0.56, 0.672, 0.727], [31.6%, 42.4 %]]").acceptance;
   REQUIRE(heads.size() == 2);
   const std::vector<double> flat = {heads[0][0], heads[0][1], heads[0][2], heads[1][0], heads[1][1]};

@@ -1,5 +1,5 @@
-// What a batch verifies out of one budget of rows: the budget and who has it, against a search of all budgets, and the fit of
-// acceptance against a logistic that is known.
+// Verification of a batch with one budget of rows: the budget and its division, compared with a search of all budgets, and the
+// fit of acceptance compared with a known logistic function.
 #include "sim/rounds/draft/length_policy.h"
 #include "tests/support/cells.h"
 
@@ -29,7 +29,8 @@ std::unique_ptr<LengthPolicy> policy_of(const std::string& confidence, const std
   const draft::PolicyEntry* entry = draft::policies().find("adaptive_verification");
   REQUIRE(entry != nullptr);
   const config::Value section = config::parse_text(
-      fmt::format("{{confidence: {}, budget: {}, rows: {}, smoothing: {}}}", confidence, budget, rows, smoothing), "test", diagnostics);
+      fmt::format("{{confidence: {}, budget: {}, rows: {}, smoothing: {}}}", confidence, budget, rows, smoothing), "test",
+      diagnostics);
   const config::Arguments arguments = config::read_arguments(section, entry->info.parameters, {}, "policy", diagnostics);
   auto policy = entry->make(arguments, {kLongest, {}, kBatch, row_times}, diagnostics);
   diagnostics.throw_if_any();
@@ -58,7 +59,7 @@ struct Round {
   }
 };
 
-// The lengths of most expected tokens with so many rows, of all that there are.
+// The lengths with the most expected tokens for a number of rows, from all possible ones.
 std::vector<int> searched(const Round& round, int rows) {
   std::vector<int> best;
   std::vector<int> lengths(kBatch);
@@ -73,7 +74,7 @@ std::vector<int> searched(const Round& round, int rows) {
 
 }  // namespace
 
-TEST_CASE("adaptive_verification: a budget goes to the tokens that are likeliest to survive, whoever drafted them") {
+TEST_CASE("adaptive_verification: a budget goes to the tokens that are likeliest to survive, in any sequence") {
   std::mt19937 generator(20260719);
   const std::vector<double> flat(kBatch * kLongest + 1, 1.0);
   for (int tried = 0; tried < 50; ++tried)
@@ -86,9 +87,9 @@ TEST_CASE("adaptive_verification: a budget goes to the tokens that are likeliest
     }
 }
 
-TEST_CASE("adaptive_verification: vLLM's budget goes by the round before, DSpark's by this one as far as it rises") {
+TEST_CASE("adaptive_verification: vLLM's budget depends on the round before, DSpark's on this one as far as it rises") {
   std::mt19937 generator(20260720);
-  std::vector<double> times;  // a step at the fifth row, and dearer rows behind it
+  std::vector<double> times;  // a step at the fifth row, and more expensive rows after it
   for (int rows = 0; rows <= kBatch * kLongest; ++rows) times.push_back(1.0 + 0.12 * rows + (rows > 4 ? 0.15 : 0.0));
   const auto rate = [&](const Round& round, int rows) {
     return round.expected(searched(round, rows)) / times[static_cast<std::size_t>(rows)];
@@ -119,8 +120,8 @@ TEST_CASE("adaptive_verification: vLLM's budget goes by the round before, DSpark
   CHECK(differ > 20);
 }
 
-// vLLM as pull request 47808 was merged: sequences begin as sure, and each round's confidences move the mean by a fifth.
-TEST_CASE("adaptive_verification: with smoothing the budget goes by each sequence's moving mean of confidences") {
+// vLLM after the merge of pull request 47808: sequences start as certain, and each round's confidences move the mean by a fifth.
+TEST_CASE("adaptive_verification: with smoothing the budget depends on each sequence's moving mean of confidences") {
   std::mt19937 generator(20260722);
   std::vector<double> times;
   for (int rows = 0; rows <= kBatch * kLongest; ++rows) times.push_back(1.0 + 0.12 * rows);
@@ -154,7 +155,7 @@ TEST_CASE("adaptive_verification: with smoothing the budget goes by each sequenc
   CHECK(differ > 10);  // the mutant without memory
 }
 
-TEST_CASE("adaptive_verification: the estimate learns a logistic of the draft's log-odds from what was verified alone") {
+TEST_CASE("adaptive_verification: the estimate learns a logistic of the draft's log-odds from verified tokens only") {
   std::mt19937 generator(20260721);
   std::vector<double> times;
   for (int rows = 0; rows <= kBatch * kLongest; ++rows) times.push_back(1.0 + 0.1 * rows);
@@ -187,8 +188,8 @@ TEST_CASE("adaptive_verification: the estimate learns a logistic of the draft's 
   CHECK(share <= 1.0 + 1e-12);
 }
 
-// One Newton step of the logistic by a dense solve, damped as vLLM's. Mutants: a slope that does not leave to the intercepts what
-// they explain, intercepts that are not damped, rejections that are not observed.
+// One Newton step of the logistic by a dense solve, damped as in vLLM. Mutants: a slope that ignores the intercepts, intercepts
+// without damping, rejections that are not observed.
 TEST_CASE("adaptive_verification: a refit is one damped Newton step of all coefficients together") {
   constexpr std::size_t kSize = kLongest + 1;  // the slope, and an intercept for each position
   std::mt19937 generator(20260722);
@@ -248,8 +249,8 @@ TEST_CASE("adaptive_verification: a refit is one damped Newton step of all coeff
           Approx((score[k + 1] - whole[k + 1][0] * slope) / whole[k + 1][k + 1] * seen[k] / (seen[k] + kDamping)).epsilon(1e-9));
 }
 
-// Mutant: a sequence that had no round before counts as lost, and not as sure.
-TEST_CASE("adaptive_verification: the budget of a first round takes every token for sure") {
+// Mutant: a sequence without an earlier round counts as lost, and not as certain.
+TEST_CASE("adaptive_verification: the budget of a first round counts every token as certain") {
   std::mt19937 generator(20260723);
   std::vector<double> times;
   for (int rows = 0; rows <= kBatch * kLongest; ++rows) times.push_back(1.0 + 0.1 * rows);  // 12 more tokens for 1.2 more
@@ -260,8 +261,8 @@ TEST_CASE("adaptive_verification: the budget of a first round takes every token 
   CHECK(round.verified == std::vector<int>(kBatch, kLongest));
 }
 
-// Of two sequences the tokens that are easier are verified, drawn or chosen. Mutant: a chosen token counts as sure, so that each
-// sequence gets one.
+// Of two sequences the tokens that are easier are verified, whether drawn or chosen. Mutant: a chosen token counts as certain, so
+// that each sequence gets one.
 TEST_CASE("adaptive_verification: a head knows how likely a token is accepted, chosen ones too") {
   for (const char* const method :
        {"{kind: chain, draft_length: 3}, verifier: token", "{kind: chain, draft_length: 3, selection: argmax}, verifier: token",
@@ -280,22 +281,23 @@ TEST_CASE("adaptive_verification: a head knows how likely a token is accepted, c
     const decode::Simulator simulator = ready.simulator();
     decode::Counts counts = simulator.empty_counts();
     for (std::uint64_t i = 0; i * simulator.chunk_size() < kRounds; ++i) simulator.run(i, kRounds, counts);
-    // Of a walk through positions whose tokens are accepted with .95 and .2, played without this program.
+    // A walk through positions whose tokens are accepted with .95 and .2, calculated without this program.
     CHECK(static_cast<double>(counts.emitted) / static_cast<double>(counts.rounds) == Approx(1.708).margin(0.01));
   }
 }
 
-TEST_CASE("adaptive_verification: a batch's round is priced between the passes that its budgets lead to") {
-  // 384 rows, beyond which a pass on the H100 takes a tenth more; one round of many verifies 128 rows more.
-  const spec::Cell cell = tests::experiment_of(
-                              "{experiment: priced, pair: {vocab: 8, target: {family: zipf, exponent: 1}, draft: {from: target, "
-                              "transform: temperature, "
-                              "value: 1.5}}, decode: {drafter: {kind: chain, draft_length: 7}, verifier: token, policy: {kind: "
-                              "adaptive_verification}}, "
-                              "workload: {batch: 128, context_length: 1024}, cost: {model: roofline, hardware: h100-sxm, target: "
-                              "{preset: llama-3.1-70b, "
-                              "tensor_parallel: 4}, draft: {preset: eagle3-llama-3.3-70b, tensor_parallel: 4}}}")
-                              .cells.at(0);
+TEST_CASE("adaptive_verification: a batch's round takes a time between those of the passes that its budgets lead to") {
+  // 384 rows, beyond which a pass on the H100 takes a tenth longer; one in many rounds verifies 128 rows more.
+  const spec::Cell cell =
+      tests::experiment_of(
+          "{experiment: estimated, pair: {vocab: 8, target: {family: zipf, exponent: 1}, draft: {from: target, "
+          "transform: temperature, "
+          "value: 1.5}}, decode: {drafter: {kind: chain, draft_length: 7}, verifier: token, policy: {kind: "
+          "adaptive_verification}}, "
+          "workload: {batch: 128, context_length: 1024}, cost: {model: roofline, hardware: h100-sxm, target: "
+          "{preset: llama-3.1-70b, "
+          "tensor_parallel: 4}, draft: {preset: eagle3-llama-3.3-70b, tensor_parallel: 4}}}")
+          .cells.at(0);
   const auto time = [&](std::uint64_t two, std::uint64_t three) {
     return cell.round_time(0.0, {0, 0, 128 * two, 128 * three, 0, 0, 0, 0}).total();
   };
@@ -303,7 +305,7 @@ TEST_CASE("adaptive_verification: a batch's round is priced between the passes t
   CHECK(time(386, 1) == Approx(mean).epsilon(0.005));
   CHECK(time(386, 0) == Approx(time(1, 0)).epsilon(1e-12));
   CHECK(time(0, 5) == Approx(time(0, 1)).epsilon(1e-12));
-  // The mutant: the pass over the mean number of rows, which the next captured one holds.
+  // The mutant: the pass over the mean number of rows, which is within the next captured size.
   CHECK(cell.shared_round_time(0.0, 2.0 + 1.0 / 387.0).total() > 1.04 * mean);
 }
 

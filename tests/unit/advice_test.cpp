@@ -1,4 +1,4 @@
-// What a plan says beyond its table: what engines demand, and a draft length for every batch.
+// The part of a plan after its table: requirements of engines, and a draft length for every batch.
 #include "sim/answers/plan/advice.h"
 
 #include "sim/answers/plan/passes.h"
@@ -59,8 +59,8 @@ TEST_CASE("engines: a draft is cut as its target is", "[plan][engines]") {
   CHECK(holds(list[0], "\"draft_tensor_parallel_size\": 4"));
   CHECK(holds(list[1], "--tp 4 --speculative-algorithm STANDALONE"));
   CHECK(holds(list[2], "llama-server --model <path of llama-3.1-70b> --split-mode tensor "));
-  // Priced otherwise, the command is still one that starts, and the difference is said. Printing the draft's own 1 is the mutant:
-  // vLLM refuses it.
+  // With another draft for the latency, the command must still start, and the output gives the difference. Printing the draft's
+  // own 1 is the mutant: vLLM refuses it.
   const auto own =
       plan::engine_commands(deployment(preset("llama-3.1-70b", ", tensor_parallel: 4"), preset("llama-3.2-1b")), 3, 1);
   CHECK(holds(own[0].command, "\"draft_tensor_parallel_size\": 4"));
@@ -70,7 +70,7 @@ TEST_CASE("engines: a draft is cut as its target is", "[plan][engines]") {
 }
 
 TEST_CASE("engines: as many sequences as vLLM runs by itself ask for no flag", "[plan][engines]") {
-  // 1,024 on GPUs of 70 GiB and more, 256 on others. Mutants: 256 everywhere; the flag at the default itself.
+  // 1,024 on GPUs of 70 GiB and more, 256 on others. Mutants: 256 everywhere; the flag is printed at the default itself.
   cost::Deployment d = deployment(preset("llama-3.1-8b"), preset("llama-3.2-1b"));
   const auto flagged = [&](double batch) { return holds(answers(d, 3, batch)[0], fmt::format("--max-num-seqs {:g} ", batch)); };
   CHECK_FALSE(flagged(300));
@@ -105,7 +105,7 @@ TEST_CASE("engines: draft lengths by batch go to those that take them", "[plan][
       "");
 }
 
-TEST_CASE("engines: drafts of one pass have a method of their own", "[plan][engines]") {
+TEST_CASE("engines: drafts from one pass have their own method", "[plan][engines]") {
   const auto block = answers(deployment(preset("llama-3.1-8b"), preset("eagle-head-8b", ", layers: 5, one_pass: true")), 15);
   CHECK(holds(block[0], "\"method\": \"dflash\", \"model\": "));
   CHECK(holds(block[0], "\"num_speculative_tokens\": 15"));
@@ -125,7 +125,7 @@ TEST_CASE("engines: drafts of one pass have a method of their own", "[plan][engi
 }
 
 TEST_CASE("engines: vocabularies must agree, in llama.cpp nearly", "[plan][engines]") {
-  // 152,064 against 151,936: 128 apart.
+  // 152,064 and 151,936: 128 apart.
   auto list = answers(deployment(preset("qwen2.5-7b"), preset("qwen2.5-0.5b")));
   CHECK(holds(list[0], "no: the vocabularies differ (152,064 tokens, the draft's 151,936)"));
   CHECK(holds(list[1], "no: the vocabularies differ"));
@@ -146,13 +146,13 @@ TEST_CASE("engines: methods, longest drafts, bits, sequences", "[plan][engines]"
   CHECK(holds(list[0], "\"method\": \"eagle\", "));
   CHECK(holds(list[1], "--speculative-algorithm EAGLE "));
   CHECK(holds(list[1], "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4"));
-  CHECK(holds(list[2], "no: its EAGLE heads"));
-  // A module of the target's own checkpoint has no path.
+  CHECK(holds(list[2], "no: it supports EAGLE heads"));
+  // A module of the target's own checkpoint needs no path.
   list = answers(deployment(preset("deepseek-v3"), preset("deepseek-v3-mtp")));
   CHECK(holds(list[0], "'{\"method\": \"mtp\", \"num_speculative_tokens\": 3}'"));
   CHECK(holds(list[1], "--speculative-algorithm EAGLE --speculative-num-steps 3"));
-  CHECK(holds(list[2], "--spec-type draft-mtp --spec-draft-n-max 3 "));  // mutant: draft-eagle3, and a file of its own
-  // It is one by what its file says and not by its name.
+  CHECK(holds(list[2], "--spec-type draft-mtp --spec-draft-n-max 3 "));  // mutant: draft-eagle3, and a separate file
+  // The type follows from the file's content and not from its name.
   list = answers(deployment(preset("qwen3.6-27b"), preset("qwen3.6-27b-mtp")));
   CHECK(holds(list[2], "--spec-type draft-mtp --spec-draft-n-max 3 --spec-draft-p-min 0"));
   CHECK_FALSE(holds(list[2], "--model-draft"));
@@ -163,12 +163,12 @@ TEST_CASE("engines: methods, longest drafts, bits, sequences", "[plan][engines]"
   list = answers(deployment(preset("llama-2-70b", ", offload: {share: 0.5, link_gb_per_s: 26}"), preset("llama-2-7b")));
   CHECK(holds(list[0], " --cpu-offload-gb 64 "));
   CHECK(holds(list[1], " --cpu-offload-gb 64 "));
-  CHECK(holds(list[2], "no: layers in the host's memory"));
+  CHECK(holds(list[2], "no: layers in host memory"));
   list = answers(deployment(preset("llama-3.1-70b"), preset("eagle-head-8b")));
   for (int i = 0; i < 2; ++i)
     CHECK(holds(list[static_cast<std::size_t>(i)], "no: the head reads features that are 4096 wide, the target's are 8192"));
   list = answers(deployment(preset("llama-3.1-8b"), "none"), 5);
-  // What is looked up is drafter prompt_lookup's default; vLLM would take one of the two for both.
+  // The lookup length is the default of drafter prompt_lookup; vLLM would take one of the two for both.
   CHECK(holds(list[0],
               "'{\"method\": \"ngram\", \"prompt_lookup_min\": 1, \"prompt_lookup_max\": 3, \"num_speculative_tokens\": 5}'"));
   for (const config::Parameter& one : draft::drafters().find("prompt_lookup")->info.parameters) {
@@ -180,7 +180,7 @@ TEST_CASE("engines: methods, longest drafts, bits, sequences", "[plan][engines]"
   const auto notes = plan::engine_commands(deployment(preset("llama-3.1-8b"), "none"), 5, 1)[2].notes;
   REQUIRE(notes.size() == 1);
   CHECK(holds(notes[0], "--spec-type ngram-map-k --spec-ngram-map-k-size-n 3 --spec-ngram-map-k-size-m 5 "));
-  // It makes no draft that is shorter than what it looks for. Mutant: 3.
+  // It makes no draft that is shorter than the n-gram it looks for. Mutant: 3.
   CHECK(holds(answers(deployment(preset("llama-3.1-8b"), "none"), 2)[2],
               "--spec-ngram-simple-size-n 2 --spec-ngram-simple-size-m 2"));
   CHECK(holds(answers(deployment(preset("llama-3.1-8b"), preset("llama-3.2-1b")), 129)[0], "no: draft length 129"));
@@ -194,7 +194,7 @@ TEST_CASE("engines: methods, longest drafts, bits, sequences", "[plan][engines]"
 }
 
 TEST_CASE("draft lengths along a grid lose least, falling or rising once", "[plan][schedule]") {
-  // Shares that are lost: [place][draft length].
+  // Lost shares: [place][draft length].
   using Lost = std::vector<std::vector<double>>;
   const auto sum = [](const Lost& lost, const std::vector<int>& lengths) {
     double total = 0.0;
@@ -206,7 +206,7 @@ TEST_CASE("draft lengths along a grid lose least, falling or rising once", "[pla
     for (std::size_t i = 1; i < lengths.size(); ++i) count += lengths[i] > lengths[i - 1] ? 1 : 0;
     return count;
   };
-  // Of all sequences of four lengths out of four with at most so many rises.
+  // All sequences of four lengths out of four with at most the given number of rises.
   const auto least = [&](const Lost& lost, int most_rises) {
     double found = 1e9;
     for (int code = 0; code < 256; ++code) {
@@ -215,7 +215,7 @@ TEST_CASE("draft lengths along a grid lose least, falling or rising once", "[pla
     }
     return found;
   };
-  // By hand: best 3, 2, 3, 1; rising would save 1 %, which is not worth it.
+  // By hand: best 3, 2, 3, 1; a rise would save 1 %, which is too little.
   const Lost dense = {{0.33, 0.2, 0.07, 0.0}, {0.29, 0.14, 0.0, 0.01}, {0.23, 0.15, 0.08, 0.0}, {0.09, 0.0, 0.18, 0.27}};
   CHECK(plan::choose_lengths(dense, plan::Rise::never) == std::vector<int>{3, 3, 3, 1});
   CHECK(plan::choose_lengths(dense, plan::Rise::once) == std::vector<int>{3, 3, 3, 1});
@@ -229,7 +229,7 @@ TEST_CASE("draft lengths along a grid lose least, falling or rising once", "[pla
   const std::vector<int> never = plan::choose_lengths(experts, plan::Rise::never);
   CHECK(rises(never) == 0);
   CHECK(sum(experts, never) == Approx(least(experts, 0)).epsilon(1e-12));
-  // A length that is not offered is never chosen, however good its neighbours.
+  // A length that is not offered is never chosen, however good its neighbours are.
   const Lost sparse = {{0.1, 1.0, 0.0}, {0.1, 1.0, 0.3}, {0.0, 1.0, 0.4}};
   CHECK(plan::choose_lengths(sparse, plan::Rise::once) == std::vector<int>{2, 0, 0});
   CHECK(plan::choose_lengths({}, plan::Rise::once).empty());
@@ -239,7 +239,7 @@ TEST_CASE("draft lengths along a grid lose least, falling or rising once", "[pla
 }
 
 TEST_CASE("the recommendation over batches is of every batch that fits", "[plan][schedule]") {
-  // What it loses and where it rises: plan_smooth_test.cpp.
+  // Its loss and where it rises: plan_smooth_test.cpp.
   const auto model = cost::make_roofline(deployment(preset("llama-3.1-8b"), preset("llama-3.2-1b")));
   const plan::Advice advice = plan::advise(*model, {16, 2048}, plan::constant_acceptance(0.7, 8));
   REQUIRE(advice.by_batch.size() > 20);
@@ -256,8 +256,8 @@ TEST_CASE("the recommendation over batches is of every batch that fits", "[plan]
 }
 
 TEST_CASE("drafts whose slots and states do not fit are not planned for", "[plan]") {
-  // A request keeps a state of linear attention for each token that it drafts: 64 of 8,192 tokens have room for those of one,
-  // under vLLM's defaults. Mutant: room is looked for at draft length 1.
+  // A request keeps a state of linear attention for each drafted token: under vLLM's defaults 64 requests of 8,192 tokens have
+  // room for those of one token. Mutant: room is computed for draft length 1.
   cost::Deployment d = deployment(preset("qwen3.6-27b"), preset("qwen3.6-27b-mtp"));
   Diagnostics diagnostics;
   d.hardware = cost::read_hardware(config::scalar("h200-sxm", {"test", 1, 1}), diagnostics);
@@ -278,7 +278,7 @@ TEST_CASE("drafts whose slots and states do not fit are not planned for", "[plan
   CHECK(plan::longest_fitting(*model, {4096, 65536}, 5) == -1);
 }
 
-TEST_CASE("the map at one's own acceptance is the plan at each place", "[plan]") {
+TEST_CASE("the map at the user's acceptance is the plan at each place", "[plan]") {
   const auto model = cost::make_roofline(deployment(preset("llama-3.1-8b"), preset("llama-3.2-1b")));
   const plan::AcceptanceCurve curve = plan::unconditional_acceptance({0.7, 0.4, 0.2}, 8);
   for (const plan::MapCell& cell : plan::make_own_map(*model, {1, 64}, {512, 4096}, curve, 2)) {
@@ -308,12 +308,12 @@ TEST_CASE("a draft's pass needs no target, and warns of none", "[plan][pass]") {
   CHECK(large[0].fits == true);
   CHECK(large[1].fits == false);
   grid = {cost::Role::draft, {1}, {0, 4096}, {1, 8}, 1e9, false};
-  // Weights alone in few bits: measured kernels lose time from a few rows on, and nothing promises them more speed.
+  // Weights alone in few bits: measured kernels lose time from a few rows on, so no GPU promises them more speed.
   plan::PassSetting bits{"h100-sxm", "llama-3.1-8b", deployment(preset("llama-3.1-8b", ", weight_bits: 4"), "none")};
   grid.role = cost::Role::target;
   const auto warnings = plan::price_passes({bits}, grid).warnings;
   REQUIRE(warnings.size() == 1);
-  CHECK(holds(warnings[0], "priced as the middle of those that were measured"));
+  CHECK(holds(warnings[0], "estimated as the median of the measured ones"));
 }
 
 }  // namespace specsim::advice_test

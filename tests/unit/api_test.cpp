@@ -10,8 +10,8 @@
 namespace specsim::api_test {
 namespace {
 
-TEST_CASE("the library says mistakes in the order of their lines, as the program does", "[api]") {
-  // Parts are read in an order of their own, which is not that of this text.
+TEST_CASE("the library reports mistakes in the order of their lines, as the program does", "[api]") {
+  // Parts are read in their own order, which is not that of this text.
   const std::string text =
       "theory: {name: exact, expect: maybe}\n"
       "cost: {model: ratio, cost_ratio: none}\n"

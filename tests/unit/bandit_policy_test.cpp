@@ -1,4 +1,4 @@
-// The bandit of draft lengths, against its program line by line.
+// The bandit of draft lengths, compared with its program line by line.
 #include "sim/rounds/draft/length_policy.h"
 #include "tests/support/cells.h"
 

@@ -1,4 +1,4 @@
-// Policies of one draft length for the batch, simulated: sequences of a batch draft alike, in lockstep.
+// Policies of one draft length for the batch, simulated: all sequences of a batch draft the same length, in lockstep.
 #include "sim/experiments/spec/spec.h"
 #include "sim/rounds/decode/simulator.h"
 #include "tests/support/cells.h"
@@ -33,7 +33,7 @@ decode::Counts counts_of(const std::string& policy, int batch, int length = 6) {
   return counts;
 }
 
-// Draft lengths that some rounds had, and whether each was drafted by a multiple of so many sequences.
+// Draft lengths that occurred, and whether each was drafted by a multiple of the given number of sequences.
 struct Lengths {
   int different = 0;
   bool alike = true;
@@ -61,7 +61,7 @@ TEST_CASE("a policy of one length for the batch gives all its sequences the same
       if (batch <= 32) CHECK(lengths.different > 1);  // the mean over a large batch may stay within one tier
     }
   }
-  // Each for itself: rounds of a length do not come in batches.
+  // With one sequence per batch, rounds of a length do not come in groups.
   CHECK_FALSE(lengths_of(counts_of("{kind: goodput_per_sequence, weight: 0.5}", 64), 64).alike);
   CHECK_FALSE(lengths_of(counts_of("{kind: goodput, weight: 0.5}", 1), 64).alike);
 }
@@ -78,7 +78,7 @@ TEST_CASE("a tree under a policy is paid for by its levels, and the policy sees 
   std::vector<std::uint64_t> drafted(10, 0);
   drafted[3] = drafted[9] = 500;
   CHECK(cell.round_time(0.0, drafted).draft.total() == Approx(0.25 * 1.5));
-  // Target and draft are equal: every round is accepted whole, and the length stays at its most.
+  // Target and draft are equal: every round is accepted completely, and the length stays at its maximum.
   const decode::PreparationPlan plan = spec::plan_of(cell);
   const decode::Prepared prepared = decode::prepare(plan, {});
   const decode::Simulator simulator(plan, prepared, spec::draw_key(cell), cell.draft_length(), cell.sequence_rounds);

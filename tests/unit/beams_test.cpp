@@ -1,4 +1,4 @@
-// Recurrent Drafter's beams by hand, Hydra's shipped tree, and where SpecDec++ stops.
+// Recurrent Drafter's beams by hand, Hydra's built-in tree, and the stopping of SpecDec++.
 #include "sim/rounds/draft/drafter.h"
 #include "sim/rounds/draft/length_policy.h"
 #include "tests/support/cells.h"
@@ -30,9 +30,9 @@ class ThreeTokens final : public draft::Sight {
 
 }  // namespace
 
-TEST_CASE("redrafter: the likeliest continuations of the level before, and the beginnings that they share") {
-  // Level 1: 0 (.5), 1 (.4). Level 2: 1 2 (.36), 0 0 (.25); 0 1 (.2) is out. Level 3: 1 2 1 (.216), 1 2 2 (.144); 0 0 is a beam
-  // no more.
+TEST_CASE("redrafter: the likeliest continuations of the level before, and their common prefixes") {
+  // Level 1: 0 (.5), 1 (.4). Level 2: 1 2 (.36), 0 0 (.25); 0 1 (.2) is out. Level 3: 1 2 1 (.216), 1 2 2 (.144); 0 0 is no
+  // longer a beam.
   const draft::Blocks draft = tests::make_blocks("redrafter", "{beams: 2, draft_length: 3}");
   ThreeTokens sight;
   draft::ChosenBlock block;
@@ -48,7 +48,7 @@ TEST_CASE("redrafter: the likeliest continuations of the level before, and the b
   CHECK(draft->work(4).verified_rows == 5.0);
 }
 
-TEST_CASE("hydra: a pass for each level, where medusa's heads take one; the shipped tree") {
+TEST_CASE("hydra: a pass for each level, while medusa's heads take one; the built-in tree") {
   CHECK(tests::make_blocks("hydra", "{branching: [2, 2, 1]}")->work(10).pass_rows == std::vector<double>{1.0, 2.0, 4.0});
   CHECK(tests::make_blocks("medusa", "{branching: [2, 2, 1]}")->work(10).pass_rows == std::vector<double>{1.0});
   const draft::Blocks shipped = tests::make_blocks("hydra", "{}");
@@ -58,7 +58,7 @@ TEST_CASE("hydra: a pass for each level, where medusa's heads take one; the ship
   CHECK_FALSE(shipped->shape().from_root);
 }
 
-TEST_CASE("specdec_pp: stops behind the token whose predecessors have made a rejection likely") {
+TEST_CASE("specdec_pp: stops after the token whose predecessors have made a rejection likely") {
   const auto policy = [](const std::string& parameters) {
     Diagnostics diagnostics;
     const draft::PolicyEntry* entry = draft::policies().find("specdec_pp");
@@ -75,7 +75,7 @@ TEST_CASE("specdec_pp: stops behind the token whose predecessors have made a rej
   const auto perfect = policy("{threshold: 0.7, shortest: 1}");
   CHECK(perfect->goes_on_along(all.first(1)));        // nothing before it
   CHECK(perfect->goes_on_along(all.first(2)));        // rejected with .5
-  CHECK_FALSE(perfect->goes_on_along(all.first(3)));  // with .75; the third token's own chance does not count yet
+  CHECK_FALSE(perfect->goes_on_along(all.first(3)));  // with .75; the third token's own probability does not count yet
   CHECK(policy("{threshold: 0.75, shortest: 1}")->goes_on_along(all.first(3)));
   CHECK(policy("{threshold: 0.7, shortest: 4}")->goes_on_along(all.first(3)));
   CHECK(policy("{threshold: 0.7, shortest: 1, head: draft}")->goes_on_along(all.first(3)));  // .19

@@ -1,4 +1,5 @@
-// Trees that are built at run time for a budget: what is drafted, by hand, and that a round is priced by the passes it took.
+// Trees that are built at run time for a budget: their nodes, calculated by hand, and a round's latency, which is that of its
+// passes.
 #include "sim/experiments/judge/rows.h"
 #include "tests/support/cells.h"
 
@@ -21,7 +22,7 @@ struct Played {
   double draft_ms = 0.0;
 };
 
-// Rounds of a draft of probabilities .6, .3 and .1 that is right about the target, at .1 ms a pass and .01 ms a row.
+// Rounds of a draft of probabilities .6, .3 and .1 that equals the target, at .1 ms per pass and .01 ms per row.
 Played played(const std::string& drafter, const std::string& verifier, const std::string& probabilities = "[0.6, 0.3, 0.1]") {
   const tests::ReadyCell ready(fmt::format(
       "{{experiment: trees, rounds: 25600, theory: {{name: none}}, pair: {{vocab: 3, target: {{family: explicit, probabilities: "
@@ -58,7 +59,7 @@ TEST_CASE("opt_tree: layers while they add more than the threshold, and the pass
   CHECK(cut.counts.accepted.size() == 1);
 }
 
-TEST_CASE("spec_exec: open nodes together, children that are among the best of the budget, an end where none is") {
+TEST_CASE("spec_exec: open nodes together, children among the best of the budget, an end if there is none") {
   // Values .3, .15, .05 of the first level; of the second .09 alone is among the best three; below it .027 is not.
   const Played all = played("{kind: spec_exec, budget: 3, beams: 3, width: 3, decay: 0.5, max_depth: 6}", "tree_point_mass");
   CHECK(all.counts.passes.rounds[3] == all.counts.rounds);
@@ -66,7 +67,7 @@ TEST_CASE("spec_exec: open nodes together, children that are among the best of t
   CHECK(all.draft_ms == Approx(3 * 0.1 + 5 * 0.01).epsilon(1e-12));
   CHECK(all.counts.accepted[1] > 0);
   CHECK(all.counts.drafted[3] == all.counts.rounds);
-  // One open node at a time: the root, .3, then .15, whose children do not make it.
+  // One open node at a time: the root, .3, then .15, whose children are not among the best.
   const Played one = played("{kind: spec_exec, budget: 3, beams: 1, width: 3, decay: 0.5, max_depth: 6}", "tree_point_mass");
   CHECK(one.counts.passes.rounds[3] == one.counts.rounds);
   CHECK(one.counts.passes.mean_rows(3) == std::vector<double>{1.0, 1.0, 1.0});
@@ -77,13 +78,13 @@ TEST_CASE("dyspec: a draft that is sure gives a chain, one that is not a wide tr
   CHECK(sure.counts.accepted[3] == sure.counts.rounds);
   CHECK(sure.counts.passes.rounds[4] == sure.counts.rounds);
   CHECK(sure.draft_ms == Approx(4 * 0.11).epsilon(1e-12));
-  // A third each: the root's three tokens are worth more than any grandchild's ninth, so that one pass does.
+  // A third each: the root's three tokens have more probability than any grandchild's ninth, so one pass is enough.
   const std::string third = fmt::format("[{0}, {0}, {1}]", 1.0 / 3.0, 1.0 - 2.0 / 3.0);
   const Played flat = played("{kind: dyspec, nodes: 3, max_depth: 8, threshold: 0.2}", "without_replacement", third);
   CHECK(flat.counts.drafted[3] == flat.counts.rounds);
   CHECK(flat.counts.passes.rounds[1] == flat.counts.rounds);
   CHECK(flat.counts.accepted[0] == flat.counts.rounds);
-  // Drafted trees differ from round to round where the draws do.
+  // Drafted trees differ from round to round if their draws do.
   const Played mixed = played("{kind: dyspec, nodes: 6, max_depth: 3, threshold: 0.25}", "without_replacement");
   std::size_t sizes = 0;
   for (const std::uint64_t rounds : mixed.counts.drafted) sizes += rounds > 0 ? 1 : 0;
@@ -92,8 +93,8 @@ TEST_CASE("dyspec: a draft that is sure gives a chain, one that is not a wide tr
 
 namespace {
 
-// DySpec's trees of a draft of three tokens by every draw, from algorithms 1 and 2 of its paper: how likely so many tokens are
-// drafted, and so many nodes get children, each [count].
+// DySpec's trees of a draft of three tokens by every draw, from algorithms 1 and 2 of its paper: the probabilities of the number
+// of drafted tokens, and of the number of nodes with children, each [count].
 struct Drawn {
   std::vector<double> tokens = std::vector<double>(16, 0.0);
   std::vector<double> parents = std::vector<double>(16, 0.0);
@@ -101,7 +102,7 @@ struct Drawn {
 
 class EveryDraw {
  public:
-  // `takes_off`: what a sibling was worth is taken off the next one's estimate, as it should be.
+  // `takes_off`: a sibling's probability is subtracted from the next one's estimate, as in the paper.
   EveryDraw(std::vector<double> draft, std::size_t nodes, int depth, double threshold, bool takes_off)
       : draft_(std::move(draft)), nodes_(nodes), depth_(depth), threshold_(threshold), takes_off_(takes_off) {}
 
@@ -112,7 +113,7 @@ class EveryDraw {
 
  private:
   struct Node {
-    double estimate;  // what its next child is worth if it is sure
+    double estimate;  // the estimate of its next child
     int depth;
     unsigned children;  // tokens that are drawn, as bits
   };
@@ -122,7 +123,8 @@ class EveryDraw {
     std::size_t best = tree.size();
     for (std::size_t i = 0; i < tree.size() && tree.size() - 1 < nodes_; ++i) {
       if (!open(tree[i])) continue;
-      // By layers the first place of the first layer; else the place of the highest estimate, the earlier node of equals.
+      // In layers: the first place of the first layer. Otherwise: the place of the highest estimate, with ties to the earlier
+      // node.
       if (best == tree.size() || (threshold_ > 0.0 ? tree[i].depth < tree[best].depth : tree[i].estimate > tree[best].estimate))
         best = i;
     }
@@ -184,21 +186,21 @@ TEST_CASE("dyspec: its trees are as large, and take as many passes, as its algor
   }
 }
 
-TEST_CASE("cs_drafting: a pass of the draft verifies what the text gave before, and gives one token more") {
+TEST_CASE("cs_drafting: a pass of the draft verifies the copied tokens, and adds one more") {
   // A draft that is sure of token 0. The first round's text is empty: nothing to copy for 0 and for 00, then one token that
-  // follows the first 0. Later rounds copy one token a pass, for the longest end stands one place before the end.
+  // follows the first 0. Later rounds copy one token per pass, because the longest match ends one place before the end.
   const Played sure = played("{kind: cs_drafting, draft_length: 4}", "token", "[1, 0, 0]");
   CHECK(sure.counts.accepted[3] == sure.counts.rounds);
   CHECK(sure.counts.passes.rounds[3] == sure.counts.sequences);
   CHECK(sure.counts.passes.rounds[2] == sure.counts.rounds - sure.counts.sequences);
   CHECK(sure.counts.passes.mean_rows(2) == std::vector<double>{2.0, 2.0});
   CHECK(sure.counts.passes.mean_rows(3) == std::vector<double>{1.0, 1.0, 2.0});
-  // Without copies it is the chain: a pass of one row for each token.
+  // Without copies it is a chain: a pass of one row for each token.
   const Played plain = played("{kind: cs_drafting, draft_length: 4, copied: 0}", "token");
   CHECK(plain.counts.passes.rounds[4] == plain.counts.rounds);
   CHECK(plain.counts.passes.mean_rows(4) == std::vector<double>{1.0, 1.0, 1.0, 1.0});
   CHECK(plain.draft_ms == Approx(4 * 0.11).epsilon(1e-12));
-  // A copy that is not what the draft draws ends the pass. Mutant: copies taken as they are, with which no round takes four
+  // A copy that differs from the draft's draw ends the pass. Mutant: copies are accepted unchecked, so no round takes four
   // passes.
   const Played mixed = played("{kind: cs_drafting, draft_length: 4}", "token");
   CHECK(mixed.counts.passes.rounds[4] > 0);

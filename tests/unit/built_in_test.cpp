@@ -1,4 +1,4 @@
-// Experiments that are made of typed values: the same cells as those of the config that is printed for them.
+// Experiments made of typed values: the same cells as those of their printed config.
 #include "sim/answers/plan/built_in.h"
 
 #include "sim/foundation/base/error.h"
@@ -21,7 +21,7 @@ spec::Experiment made(const spec::ExperimentValues& values) {
   return experiment;
 }
 
-// Of the config that is printed for them.
+// The experiment that is read from its printed config.
 spec::Experiment read_back(const spec::ExperimentValues& values) {
   Diagnostics diagnostics;
   spec::Experiment experiment = spec::read_experiment_text(made(values).config.file, "printed", {}, diagnostics);
@@ -79,7 +79,7 @@ TEST_CASE("the draft of the built-in methods is accepted as often as was asked f
     const tests::ReadyCell ready(made(values).cells.at(0));
     const judge::Prediction prediction = judge::predict_exact(ready.cell(), ready.facts(), ready.cell().work());
     REQUIRE(prediction.known);
-    // Of 2,048 contexts, whose alphas differ by some .3. Mutant: the draft at the next knot's noise.
+    // From 2,048 contexts, whose alphas differ by some .3. Mutant: the draft at the next knot's noise.
     CHECK(prediction.alpha == Approx(alpha).margin(0.03));
   }
 }
@@ -97,7 +97,7 @@ TEST_CASE("settings keep their type: a text that reads as a number stays a text,
   CHECK(config::as_number(*alpha) == std::optional(0.1 + 0.2));
 }
 
-TEST_CASE("mistakes in typed values are told as those of a config are, at the name of the experiment") {
+TEST_CASE("mistakes in typed values are reported like those of a config, at the name of the experiment") {
   spec::ExperimentValues values = plan::planning_experiment();
   values.method.drafter.settings = {{"draft_length", std::int64_t{65}}};
   Diagnostics diagnostics;

@@ -1,5 +1,5 @@
-// What a calibration hands over as values says what its files say to whoever reads them: the cost table, the trace. And the words
-// on the errors of a validation.
+// A calibration's returned values equal the values in its files: the cost table, the trace. Also tests the text on the errors of
+// a validation.
 #include "sim/foundation/config/arguments.h"
 #include "sim/hardware/latency/table.h"
 #include "sim/lab/calibrate/validation.h"
@@ -72,7 +72,7 @@ TEST_CASE("acceptance of overlaps at hand is the one of their trace") {
   const TemporaryFile file(lines);
   const plan::AcceptanceCurve read = plan::trace_acceptance(file.path(), 4);
   std::vector<std::vector<double>> with_empty = overlaps;
-  with_empty.emplace_back();  // a request that says nothing
+  with_empty.emplace_back();  // a request without positions
   for (const auto& values : {overlaps, with_empty}) {
     const plan::AcceptanceCurve curve = plan::overlap_acceptance(values, "prompts", 4);
     CHECK(curve.tokens_per_round == read.tokens_per_round);
@@ -80,11 +80,12 @@ TEST_CASE("acceptance of overlaps at hand is the one of their trace") {
     CHECK(curve.parts == read.parts);
     CHECK(curve.measured == read.measured);
   }
-  // A mutant: one overlap is another.
+  // A mutant: one overlap is changed.
   std::vector<std::vector<double>> other = overlaps;
   other[0][0] = 0.75;
   CHECK(plan::overlap_acceptance(other, "prompts", 4).tokens_per_round != read.tokens_per_round);
-  CHECK_THROWS_WITH(plan::overlap_acceptance({{}, {}}, "prompts", 4), Catch::Contains("prompts: no request with a position"));
+  CHECK_THROWS_WITH(plan::overlap_acceptance({{}, {}}, "prompts", 4),
+                    Catch::Contains("prompts: no request with a judged position"));
 }
 
 TEST_CASE("errors of a validation: their size and their sign") {

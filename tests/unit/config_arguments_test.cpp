@@ -38,7 +38,7 @@ std::string mistakes(const std::string& text, const std::vector<Parameter>& tabl
   return all_messages(diagnostics);
 }
 
-// What one parameter called "x" says about the text of its value.
+// The error message of one parameter called "x" for the text of its value.
 std::string mistake(const std::string& value, Type type, Interval interval = {}, std::vector<std::string> choices = {}) {
   return mistakes("x: " + value, {{"x", type, std::nullopt, "", interval, std::move(choices)}});
 }
@@ -51,7 +51,7 @@ Arguments read(const std::string& text, const std::vector<Parameter>& table) {
   return arguments;
 }
 
-TEST_CASE("intervals say what they hold", "[config]") {
+TEST_CASE("intervals print their bounds", "[config]") {
   CHECK(any_number().to_text() == "any finite number");
   CHECK(at_least(0.0).to_text() == "at least 0");
   CHECK(above(0.0).to_text() == "above 0");
@@ -120,7 +120,7 @@ TEST_CASE("defaults", "[config]") {
     CHECK(arguments.has("t"));
     CHECK(arguments.text("t").empty());
   }
-  // A default's place is the part's.
+  // A default's place is that of the part.
   Diagnostics diagnostics;
   const Value root = parsed("a: 1\npart:\n  n: 1\n");
   const Arguments arguments = read_arguments(*root.find("part"), table, {}, "part", diagnostics);
@@ -165,7 +165,7 @@ TEST_CASE("keys that are unknown or missing", "[config]") {
   CHECK(all_messages(diagnostics) == "t:1:2: unknown key \"a\" in verifier token, allowed: none");
 }
 
-TEST_CASE("all mistakes are told at once", "[config]") {
+TEST_CASE("all mistakes are reported at once", "[config]") {
   Diagnostics diagnostics;
   read_arguments(parsed("exponent: x\noffset: -1\nfoo: 1\n"), zipf(), {}, "part", diagnostics);
   CHECK(diagnostics.list().size() == 3);

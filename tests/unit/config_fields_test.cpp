@@ -125,7 +125,7 @@ const Parameter& declared(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("a member's type and initial value make the parameter's", "[config]") {
+TEST_CASE("a parameter's type and default are those of its member", "[config]") {
   const auto states = [](const char* name, Type type, std::optional<std::string> fallback) {
     INFO(name);
     CHECK(declared(name).type == type);
@@ -160,7 +160,7 @@ TEST_CASE("a member's type and initial value make the parameter's", "[config]") 
   CHECK(declared("tie").choices == std::vector<std::string>{"first", "second"});
 }
 
-TEST_CASE("what is left out keeps its initial value", "[config]") {
+TEST_CASE("omitted keys keep their initial values", "[config]") {
   const Params read_params = read("{tokens: 4, parts: []}");
   const Params initial;
   CHECK(read_params.seed == initial.seed);
@@ -183,7 +183,7 @@ TEST_CASE("what is left out keeps its initial value", "[config]") {
   CHECK(read_params.list.empty());
 }
 
-TEST_CASE("what is written reaches its member", "[config]") {
+TEST_CASE("a written value reaches its member", "[config]") {
   const Params p = read(
       "{seed: 5, ratio: 0.5, large: 2, small: 3, counted: 256, tokens: 7, graphs: true, selection: sampled, name: a, word: vllm, "
       "order: first, tie: second, least: 0.25, most: 1, shares: [0.5], depths: [0.1, 0.2], rows: [[4]], policy: {kind: table}, "

@@ -35,7 +35,7 @@ Value parsed(const std::string& text) {
   return value;
 }
 
-// Also of single texts: `"x" + std::string` trips a false -Wrestrict of g++ 12 at -O3.
+// Also for single texts, because `"x" + std::string` trips a false -Wrestrict of g++ 12 at -O3.
 std::string repeat(std::string_view text, std::size_t times) {
   std::string result;
   for (std::size_t i = 0; i < times; ++i) result += text;
@@ -79,7 +79,7 @@ TEST_CASE("columns count characters, whatever the line ends and marks", "[config
   CHECK(to_string(root.find("b")->items[1].where) == "t:4:5");
 }
 
-TEST_CASE("a null stands where it was meant", "[config]") {
+TEST_CASE("a null keeps its place", "[config]") {
   const Value root = parsed("a:\n\n# comment\nb:\n  c:\nd: ~\ne: [x, ]\nf: {g, h: }\ni:\n  -\n  # x - y\n  -   # -\n  - z\n");
   CHECK(to_string(root.find("a")->where) == "t:1:1");
   CHECK(to_string(find_path(root, "b.c")->where) == "t:5:3");
@@ -117,18 +117,18 @@ TEST_CASE("what YAML allows and a configuration does not", "[config]") {
   CHECK(mistakes_in("\"<<\": 1\n&anchor a: 1\n").empty());
 }
 
-TEST_CASE("the first of two equal keys stays and all mistakes are told", "[config]") {
+TEST_CASE("the first of two equal keys stays and all mistakes are reported", "[config]") {
   Diagnostics diagnostics;
   const Value root = parse_text("a: 1\na: {b: 1, b: 2}\nc: {d: 1, d: 2}\n", "t", diagnostics);
   CHECK(diagnostics.list().size() == 3);
   CHECK(to_flow_text(root) == "{a: 1, c: {d: 1}}");
 }
 
-TEST_CASE("broken YAML is told where it breaks", "[config]") {
+TEST_CASE("broken YAML is reported at the place of the error", "[config]") {
   const std::string colon =
-      "\":\" is out of place, allowed: one \"key: value\" in a line, or quotes around a text that has \": \"";
-  CHECK(mistakes_in("a: [1, 2\nb: 3") == "t:2:2: the list opened at 1:4 is not closed, allowed: \"]\" behind its last value");
-  CHECK(mistakes_in("a: {b: [1]\nc: 2") == "t:2:1: the map opened at 1:4 is not closed, allowed: \"}\" behind its last value");
+      "\":\" is out of place, allowed: one \"key: value\" per line, or quotes around a text that has \": \"";
+  CHECK(mistakes_in("a: [1, 2\nb: 3") == "t:2:2: the list opened at 1:4 is not closed, allowed: \"]\" after its last value");
+  CHECK(mistakes_in("a: {b: [1]\nc: 2") == "t:2:1: the map opened at 1:4 is not closed, allowed: \"}\" after its last value");
   CHECK(mistakes_in("a: ]\n").find("a bracket is closed that was not opened") != std::string::npos);
   CHECK(mistakes_in("a: b: c\n") == "t:1:5: " + colon);
   CHECK(mistakes_in("a: 1\n b: 2\n") == "t:2:3: " + colon);
@@ -137,7 +137,7 @@ TEST_CASE("broken YAML is told where it breaks", "[config]") {
   CHECK(mistakes_in("\ta: 1\n") == "t:1:1: a tab is in the indentation, allowed: spaces");
   CHECK(mistakes_in("a: @b\n") == "t:1:4: a value begins with \"@\", allowed: quotes around a text that begins so");
   CHECK(mistakes_in("a: - 1\n").find("t:1:4: \"-\" is out of place") == 0);
-  CHECK(mistakes_in("a: 'b' c\n").find("t:1:8: what stands here belongs to no value") == 0);
+  CHECK(mistakes_in("a: 'b' c\n").find("t:1:8: this text belongs to no value") == 0);
   CHECK(mistakes_in("a: \"\\q\"\n") ==
         "t:1:7: a backslash in double quotes begins no known escape, allowed: \"\\\\\" for a backslash, or single quotes");
   CHECK(mistakes_in("a: \"\\ud800\"\n").find("t:1:") == 0);  // half of a surrogate pair
@@ -159,8 +159,8 @@ TEST_CASE("text that is no text", "[config]") {
   CHECK(mistakes_in(std::string("\xFF\xFE"
                                 "a\0",
                                 4)) == "t:1:1: the text is UTF-16 or UTF-32, allowed: UTF-8");
-  CHECK(mistakes_in("a\rb") == "t:1:2: a carriage return stands alone, allowed: lines that end in a line feed");
-  CHECK(mistakes_in("a\xEF\xBB\xBF") == "t:1:2: a byte order mark stands inside the text, allowed: at its start only");
+  CHECK(mistakes_in("a\rb") == "t:1:2: a carriage return without a line feed, allowed: lines that end in a line feed");
+  CHECK(mistakes_in("a\xEF\xBB\xBF") == "t:1:2: a byte order mark is inside the text, allowed: at its start only");
 }
 
 TEST_CASE("text made to exhaust is refused, not obeyed", "[config]") {
@@ -239,7 +239,7 @@ TEST_CASE("numbers read as the user means them or not at all", "[config]") {
   }
 }
 
-TEST_CASE("messages name what was found", "[config]") {
+TEST_CASE("messages name the found value", "[config]") {
   const auto found = [](const std::string& text) { return found_text(parsed(text)); };
   CHECK(found("abc") == "\"abc\"");
   CHECK(found("\"abc\"") == "\"abc\"");
@@ -304,7 +304,7 @@ TEST_CASE("paths find and set", "[config]") {
   CHECK(set("pair.vocab.x", "1") ==
         "--set pair.vocab.x:1:1: path \"pair.vocab.x\" runs through \"pair.vocab\", which is 20, allowed: a map or a list");
   CHECK(set("pair.parts.2", "1") ==
-        "--set pair.parts.2:1:1: path \"pair.parts.2\" asks for item \"2\" of \"pair.parts\", which is a list of 2, "
+        "--set pair.parts.2:1:1: path \"pair.parts.2\" names item \"2\" of \"pair.parts\", which is a list of 2, "
         "allowed: an item from 0 to 1");
   CHECK(set("pair..x", "1").find("has an empty part, allowed: keys joined by \".\"") != std::string::npos);
   CHECK(set("", "1").find("has an empty part") != std::string::npos);
@@ -318,7 +318,7 @@ TEST_CASE("paths find and set", "[config]") {
   CHECK(to_flow_text(nothing) == "{a: {b: 1}}");
 }
 
-// Trees of everything that is hard to write: texts that read as numbers or nulls, indicators, control characters, long keys.
+// Trees of texts that are hard to write: texts that read as numbers or nulls, indicators, control characters, long keys.
 class RandomTrees {
  public:
   explicit RandomTrees(unsigned seed) : random_(seed) {}
@@ -428,7 +428,7 @@ class RandomTrees {
   std::mt19937 random_;
 };
 
-// Equal but for quotes, which a text may gain where it cannot stand without, or lose where it reads the same.
+// Equal except for quotes, which a text may gain if it needs them, or lose if it reads the same.
 bool same(const Value& a, const Value& b) {
   if (a.kind != b.kind || a.text != b.text || a.items.size() != b.items.size() || a.fields.size() != b.fields.size())
     return false;
@@ -452,7 +452,7 @@ TEST_CASE("flow text parses back to the same tree", "[config]") {
     REQUIRE(all_messages(diagnostics).empty());
     REQUIRE(same(tree, back));
     REQUIRE(to_flow_text(back) == flow);
-    // Canonical text is a fixed point and does not care how the tree was written.
+    // Canonical text is a fixed point and does not depend on how the tree was written.
     const std::string text = to_canonical_text(back);
     REQUIRE(to_canonical_text(parse_text(text, "t", diagnostics)) == text);
     REQUIRE(all_messages(diagnostics).empty());

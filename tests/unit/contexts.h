@@ -1,4 +1,4 @@
-// What the tests of context processes share.
+// Helpers of the tests of context processes.
 #pragma once
 
 #include "tests/support/cells.h"
@@ -44,7 +44,7 @@ decode::Counts simulate(const ReadyCell& ready, std::uint64_t total, Sink* sink)
   return counts;
 }
 
-// A process by itself: 256 sequences, text position by text position; calls f(lane, position, context).
+// A process alone: 256 sequences, text position by text position; calls f(lane, position, context).
 template <class F>
 void walk(const families::ContextProcess& process, rng::Key key, std::uint64_t first_sequence, std::uint32_t positions, F&& f) {
   std::vector<std::uint32_t> context(decode::kLanes);

@@ -1,4 +1,4 @@
-// Requests: each has parameters of its own, and all emit equally many tokens.
+// Requests: each has its own parameters, and all emit equally many tokens.
 #include "tests/unit/contexts.h"
 
 #include <catch2/catch.hpp>
@@ -8,7 +8,7 @@ namespace specsim::contexts_requests_test {
 using namespace specsim::tests;
 
 TEST_CASE("requests: type frequencies by weight, the same type for the whole text", "[contexts][stat]") {
-  // Would catch weights that are not normalised, a type drawn per chunk, and a type that changes along the request.
+  // Detects weights that are not normalised, a type drawn per chunk, and a type that changes along the request.
   const std::shared_ptr<const families::ContextModel> owner =
       model("{process: requests, request_tokens: 30, types: [{weight: 2}, {weight: .5}, {}]}");
   const families::ContextModel& made = *owner;

@@ -1,4 +1,4 @@
-// Context processes: what each promises of the context at a text position.
+// Context processes: the declared properties of each for the context at a text position.
 #include "tests/unit/contexts.h"
 #include "sim/foundation/base/check.h"
 #include "sim/rounds/families/text_layout.h"
@@ -25,7 +25,7 @@ using Kind = families::ContextShape::Kind;
 
 namespace {
 
-// False where the parameters contradict each other.
+// False if the parameters contradict each other.
 bool readable(const std::string& context) {
   try {
     static_cast<void>(tests::experiment_of(yaml_of(context, 1)));
@@ -100,7 +100,7 @@ class Positions final : public decode::RoundSink {
 
 }  // namespace
 
-TEST_CASE("every context process has the shape that it says", "[contexts]") {
+TEST_CASE("every context process has its declared shape", "[contexts]") {
   for (const auto& [yaml, kind] : known_examples()) {
     INFO(yaml);
     const std::shared_ptr<const families::ContextModel> owner = model(yaml);
@@ -126,7 +126,7 @@ TEST_CASE("every context process has the shape that it says", "[contexts]") {
   }
 }
 
-TEST_CASE("where a process starts and steps does not depend on which lanes are asked for", "[contexts]") {
+TEST_CASE("a process starts and steps independently of the requested lanes", "[contexts]") {
   for (const std::string& yaml : examples()) {
     INFO(yaml);
     const std::shared_ptr<const families::ContextModel> owner = model(yaml);
@@ -144,7 +144,7 @@ TEST_CASE("where a process starts and steps does not depend on which lanes are a
         REQUIRE(one < contexts);
       }
       if (!process.moves()) continue;
-      // Every third lane in one call of its own, the rest in another, against all at once.
+      // Every third lane in a separate call, the rest in another, compared with all at once.
       std::vector<std::uint32_t> position(256);
       std::vector<Token> tokens(256);
       for (std::uint32_t i = 0; i < 256; ++i) {
@@ -172,7 +172,7 @@ TEST_CASE("where a process starts and steps does not depend on which lanes are a
 }
 
 TEST_CASE("iid: the pool is used evenly and neighbours are independent", "[contexts][stat]") {
-  // Would catch a pool index off by one, a context that stays for two positions, and lanes that walk together.
+  // Detects a pool index off by one, a context that stays for two positions, and lanes that move together.
   constexpr std::uint32_t pool = 12;
   const std::shared_ptr<const families::ContextModel> owner = model("{process: iid, pool: 12}");
   const families::ContextModel& made = *owner;
@@ -208,14 +208,15 @@ TEST_CASE("iid: the pool is used evenly and neighbours are independent", "[conte
 
 TEST_CASE("iid and regimes: the context is a function of sequence and text position, however the text was drafted",
           "[contexts]") {
-  // Plain decoding visits every position and so tells the function; drafting 1, 5 or 9 tokens with rejections must then meet the
-  // same contexts. Would catch a state that advances with drafted instead of emitted tokens, or is drawn anew after a rejection.
+  // A run without speculation visits every position and so reveals the function; drafting 1, 5 or 9 tokens with rejections must
+  // then meet the same contexts. It detects a state that advances with drafted instead of emitted tokens, or is drawn again after
+  // a rejection.
   for (const std::string& context :
        {std::string("{process: iid, pool: 40, sequence_rounds: 40}"), std::string(kRegimes) + ", sequence_rounds: 40}"}) {
     const tests::ReadyCell plain(yaml_of(context, 0));
     constexpr std::uint64_t kSequences = 300;
     std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> known;
-    // A longer plain text, so that it covers what drafting reaches.
+    // A longer text without speculation, so that it covers the range of drafting.
     const spec::Cell& cell = plain.cell();
     const decode::Simulator long_text(plain.preparation(), plain.prepared(), plain.draw_key(), 0, 400);
     decode::Counts counts = long_text.empty_counts();
@@ -243,7 +244,7 @@ TEST_CASE("iid and regimes: the context is a function of sequence and text posit
 }
 
 TEST_CASE("regimes: start distribution and transition frequencies", "[contexts][stat]") {
-  // Would catch a transposed matrix, a start in state 0, and a start distribution that is not the stationary one.
+  // Detects a transposed matrix, a start in state 0, and a start distribution that is not the stationary one.
   constexpr std::size_t states = 3;
   const std::vector<double> rows = {.8, .15, .05, .3, .3, .4, .1, 0, .9};
   // Stationary: pi P = pi. From column 1: pi1 = .15 pi0 / .7; from column 0: pi2 = (.2 pi0 - .3 pi1) / .1.
@@ -322,8 +323,8 @@ TEST_CASE("text: scales as of a normal distribution, correlated along a text as 
     CHECK(mean_of([&](std::size_t c) { return scales[c].target * scales[c].target; }) == Approx(1.0).epsilon(1e-9));
     CHECK(mean_of([&](std::size_t c) { return scales[c].draft * scales[c].draft; }) == Approx(1.0).epsilon(1e-9));
     CHECK(std::abs(mean_of([&](std::size_t c) { return scales[c].target * scales[c].draft; })) < 0.02);
-    // Each context as likely as before, and the correlation of a scale with its next ones: what requests keep, and the variance
-    // between halves of a normal distribution, 2 / pi, of the rest.
+    // Each context as likely as before, and the correlation of a scale with its next ones: the part that requests keep, and the
+    // variance between halves of a normal distribution, 2 / pi, of the rest.
     std::vector<double> now(n);
     for (std::size_t c = 0; c < n; ++c) now[c] = scales[c].draft;
     double kept = (1.0 - between) * 2.0 / 3.14159265358979;
@@ -383,7 +384,8 @@ TEST_CASE("text: a place in the block adds noise to the draft, and nothing else 
 }
 
 TEST_CASE("markov: contexts follow the emitted tokens", "[contexts]") {
-  // The state after each round against the text, by the definition: the last `order` tokens in base vocab, zeros before the text.
+  // The state after each round compared with the text, by the definition: the last `order` tokens in base vocab, zeros before the
+  // text.
   for (const int order : {1, 2, 3}) {
     const tests::ReadyCell ready(yaml_of(fmt::format("{{process: markov, order: {}, sequence_rounds: 30}}", order), 4));
     const families::ContextShape& shape = ready.cell().contexts->process->shape();

@@ -1,5 +1,5 @@
-// Prices beyond what kernels were measured with, and over a grid of passes: which kernel prices them, that they do not fall or
-// outrun the data sheet, what error they have.
+// Latency estimates beyond the measured range, and over a grid of passes: the chosen kernel, that times do not fall or beat the
+// data sheet, and their errors.
 #include "sim/hardware/gpu/kernels.h"
 #include "sim/hardware/latency/deployment.h"
 #include "tests/support/costs.h"
@@ -29,11 +29,11 @@ std::unique_ptr<CostModel> served(const std::string& gpu, const std::string& eng
 
 }  // namespace
 
-// Layers were measured to 1,024 tokens. What was measured of a layer decides between kernels, not over how many tokens.
+// Layers were measured to 1,024 tokens. Measurements of a layer decide between kernels, not the number of tokens.
 TEST_CASE("more tokens than were measured run on the same kernel of experts, with a larger error", "[cost][kernels]") {
   const Hardware b200 = hardware_of("b200");
-  // vLLM's CUTLASS kernel takes experts 96 wide, its other one was measured from 128 on; of experts in mxfp4 with eight bits
-  // beside them one layer was measured, V4-Flash's; TensorRT-LLM has two kernels for nvfp4.
+  // vLLM's CUTLASS kernel takes experts 96 wide, its other one was measured from 128 on. For experts in mxfp4 with 8-bit
+  // activations one layer was measured, V4-Flash's. TensorRT-LLM has two kernels for nvfp4.
   struct Case {
     const char* engine;
     const char* model;
@@ -59,18 +59,19 @@ TEST_CASE("more tokens than were measured run on the same kernel of experts, wit
   }
 }
 
-TEST_CASE("a B200's attention over more tokens than were timed is said to be, and has an error of few rows", "[cost][kernels]") {
+TEST_CASE("a B200's attention over more tokens than were timed causes a warning, and has the error of few rows",
+          "[cost][kernels]") {
   const auto blackwell = make_cost("roofline", "{hardware: b200, target: llama-3.1-8b, draft: llama-3.2-1b}");
   CHECK(blackwell->beyond_measured(Role::target, {1, 8, 2048, 8}).empty());
   CHECK(blackwell->beyond_measured(Role::target, {1, 9, 2048, 9}) ==
-        std::vector<std::string>{"llama-3.1-8b: attention of more than 8 tokens to cached ones, beyond what was measured"});
+        std::vector<std::string>{"llama-3.1-8b: attention of more than 8 tokens to cached ones, beyond the measured range"});
   const ModelShape& shape = *blackwell->deployment()->target;
   const KernelsOf kernels(blackwell->deployment()->hardware, "vllm", shape, engine_of_library("vllm"));
   CHECK(kernels.attention_error(1) < 0.1);
   CHECK(kernels.attention_error(8) == 0.3);
 }
 
-TEST_CASE("an engine's attention over one token is the kernel that it takes by itself", "[cost][kernels]") {
+TEST_CASE("an engine's attention over one token uses its default kernel", "[cost][kernels]") {
   const Hardware b200 = hardware_of("b200");
   Diagnostics diagnostics;
   const ModelShape model = read_model(PresetChoice{"llama-3.1-8b", {}, {{"kv_bits", "8", {}}}}, "model", diagnostics);
@@ -106,7 +107,7 @@ TEST_CASE("beyond the rows that were measured no product is faster than its arit
   }
 }
 
-// One sequence a row, 128 cached tokens each, so that products and experts are what grows.
+// One sequence per row, 128 cached tokens each, so that only products and experts grow.
 TEST_CASE("beyond the rows and tokens that were measured more of them are not cheaper", "[cost][kernels]") {
   for (const char* gpu : {"a100-80gb-sxm", "h100-sxm", "h200-sxm", "b200", "b300", "l40s"})
     for (const char* engine : {"vllm", "sglang", "trtllm"})
@@ -152,7 +153,7 @@ TEST_CASE("more bandwidth or clock on the same chip is not slower", "[cost][kern
   for (const char* engine : {"vllm", "sglang", "trtllm"})
     for (const char* target : {"llama-3.1-8b", "{preset: llama-3.1-70b, tensor_parallel: 8}", "qwen3-30b-a3b", "gpt-oss-120b"})
       for (const auto& [slow, fast] : {std::pair{"h100-sxm", "h200-sxm"}, {"a100-80gb-pcie", "a100-80gb-sxm"}, {"l40", "l40s"}}) {
-        // Eight L40S on PCIe were measured, at a fifteenth of their link; eight L40 go by the link.
+        // Eight L40S on PCIe were measured, at a fifteenth of their link; the estimate for eight L40 follows from the link.
         if (std::string(fast) == "l40s" && std::string(target).find("parallel") != std::string::npos) continue;
         const auto less = served(slow, engine, target);
         const auto more = served(fast, engine, target);

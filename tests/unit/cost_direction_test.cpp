@@ -1,4 +1,4 @@
-// Which way the shipped roofline points where physics says which way: batch, context, GPUs, width of verification.
+// The direction of the built-in roofline where physics determines it: batch, context, GPUs, width of verification.
 #include "tests/support/costs.h"
 
 #include <catch2/catch.hpp>
@@ -27,7 +27,7 @@ double chain_speedup(const CostModel& model, double batch, double context, int d
   return speedup(round_time(model, {batch, context}, draft_length, 0.0), tokens_per_round);
 }
 
-// A tree of `nodes` drafted in `levels` passes of equal width.
+// A tree of `nodes` nodes, drafted in `levels` passes of equal width.
 double tree_speedup(const CostModel& model, double batch, double context, int nodes, int levels, double tokens_per_round) {
   const double plain = model.pass(Role::target, {batch, 1, context, 1}).total();
   const double width = static_cast<double>(nodes) / levels;
@@ -97,17 +97,17 @@ TEST_CASE("long context: it rises with batch for a window and for an EAGLE head,
     CHECK(
         over_batch(*pair_on(gpu, "llama-3.1-8b", "{preset: llama-3.2-1b, kv_window: 512}", "vllm_sync"), 16000, {1, 16}).back() >
         over_batch(*pair_on(gpu, "llama-3.1-8b", "llama-3.2-1b", "vllm_sync"), 16000, {1, 16}).back());
-    // FlashAttention 2 on the A100 leaves most of the GPU idle over few sequences: verification of one is dear there.
+    // FlashAttention 2 on the A100 leaves most of the GPU idle over few sequences: verification of one is slow there.
     if (gpu != "a100-80gb-sxm") falls(over_batch(*pair_on(gpu, "llama-3.1-8b", "llama-3.2-1b", "vllm_sync"), 16000, {1, 16}));
     rises(over_batch(*pair_on(gpu, "llama-3.1-8b", "{preset: llama-3.2-1b, kv_window: 512}", "vllm_sync"), 16000, {1, 16}));
     falls(over_batch(*pair_on(gpu, "llama-2-7b", "sheared-llama-1.3b"), 4000, {1, 2, 4, 8, 16}));
   }
 }
 
-// What decides is the draft's share of the cache's bytes against its share of the weights' time, not that its cache is whole:
+// The draft's share of the cache's bytes, compared with its share of the weights' time, decides, not that its cache is whole.
 // TinyLlama (grouped heads) before llama-2-7b (none) has 4 % of the cache and a fifth of the time, so batches of long contexts
 // help it too.
-TEST_CASE("long context: a whole cache that is small beside the target's rises as well", "[cost][direction]") {
+TEST_CASE("long context: a whole cache that is small compared with the target's rises as well", "[cost][direction]") {
   for (const std::string& gpu : kServers)
     rises(over_batch(*pair_on(gpu, "llama-2-7b", "tinyllama-1.1b"), 4000, {1, 2, 4, 8, 16}));
 }
@@ -121,8 +121,8 @@ TEST_CASE("one batch: speculation loses at short contexts and wins at long ones"
 }
 
 // Equal tokens per round, llama-2-7b, 256 tokens of context. Wide: 128 nodes of an EAGLE head in 5 levels; narrow: 5 drafts of
-// TinyLlama. The A100 verifies 129 tokens at 1.3 times the price of one; the 3090 pays 1.8, but its small draft passes are
-// cheaper beside the target's.
+// TinyLlama. The A100 verifies 129 tokens in 1.3 times the time of one; the 3090 takes 1.8 times, but its small draft passes are
+// cheaper relative to the target's.
 TEST_CASE("the better method of an A100 is the worse one of an RTX 3090", "[cost][direction]") {
   const auto wide = [](const std::string& gpu) {
     return tree_speedup(*pair_on(gpu, "llama-2-7b", "eagle-head-7b"), 1, 256, 127, 5, 3.0);
@@ -136,7 +136,7 @@ TEST_CASE("the better method of an A100 is the worse one of an RTX 3090", "[cost
   CHECK(narrow("rtx-3090") > 1.02 * wide("rtx-3090"));
 }
 
-TEST_CASE("60 tokens a sequence: a win alone, a loss beyond a moderate batch", "[cost][direction]") {
+TEST_CASE("60 tokens per sequence: a win alone, a loss beyond a moderate batch", "[cost][direction]") {
   for (const auto& [gpu, loses_at] : {std::pair{"a100-80gb-sxm", 16.0}, {"h100-sxm", 32.0}, {"rtx-4090", 16.0}}) {
     INFO(gpu << ", llama-2-7b, EAGLE head, 3.8 tokens per round, 256 tokens of context");
     const auto model = pair_on(gpu, "llama-2-7b", "eagle-head-7b", "vllm");

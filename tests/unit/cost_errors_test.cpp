@@ -1,4 +1,4 @@
-// What prices say of how wrong they are.
+// The stated errors of latency estimates.
 #include "sim/hardware/gpu/kernels.h"
 #include "sim/hardware/latency/deployment.h"
 #include "tests/support/costs.h"
@@ -16,31 +16,35 @@ using namespace specsim::cost;
 using specsim::tests::make_cost;
 using specsim::tests::near;
 
-TEST_CASE("an estimate errs by the server's factors, by its kernels, and by what neither says", "[cost][kernels]") {
+TEST_CASE("an estimate errs by the server's factors, by its kernels, and by a rest that belongs to neither", "[cost][kernels]") {
   // By hand, from the parts of the pass. Mutants: kernels alone, a sum instead of independent parts, a factor's share left out.
   const auto model = make_cost("roofline", "{hardware: h100-sxm, target: llama-3.1-8b, draft: llama-3.2-1b}");
   const Pass pass{4, 5, 1024, 5};
   const PassTime time = model->pass(Role::target, pass);
   const FactorBelief belief = model->uncertainty()->factors().value();
-  const auto error = [&](Factor factor) { return std::sqrt(belief.covariance[static_cast<std::size_t>(factor)][static_cast<std::size_t>(factor)]); };
+  const auto error = [&](Factor factor) {
+    return std::sqrt(belief.covariance[static_cast<std::size_t>(factor)][static_cast<std::size_t>(factor)]);
+  };
   const double total = time.total();
   const double kernels = model->kernel_error(Role::target, pass);
   double variance = (1.0 - model->shared_variance(Role::target)) * kernels * kernels + kDiscrepancy * kDiscrepancy;
-  for (const double part : {error(Factor::products) * (time.weights + time.compute + time.launch + time.sampling) / total,
-                            error(Factor::arithmetic) * time.compute / total, error(Factor::attention) * time.kv / total,
-                            error(Factor::verification) * time.kv / total, error(Factor::speculation), error(Factor::step) * 1e-6 / total,
-                            error(Factor::sequence) * 4e-6 / total, error(Factor::row) * 20e-6 / total})
+  for (const double part :
+       {error(Factor::products) * (time.weights + time.compute + time.launch + time.sampling) / total,
+        error(Factor::arithmetic) * time.compute / total, error(Factor::attention) * time.kv / total,
+        error(Factor::verification) * time.kv / total, error(Factor::speculation), error(Factor::step) * 1e-6 / total,
+        error(Factor::sequence) * 4e-6 / total, error(Factor::row) * 20e-6 / total})
     variance += part * part;
   CHECK(near(model->relative_error(Role::target, pass), std::sqrt(variance), 1e-9));
-  // Kernels that nobody measured there make the prior wider by their stated error.
-  const auto assumed = make_cost("roofline", "{hardware: a100-80gb-sxm, target: {preset: llama-3.1-8b, dtype: int4}, draft: none, engine: vllm}");
+  // Unmeasured kernels make the prior wider by their stated error.
+  const auto assumed =
+      make_cost("roofline", "{hardware: a100-80gb-sxm, target: {preset: llama-3.1-8b, dtype: int4}, draft: none, engine: vllm}");
   const FactorBelief wide = assumed->uncertainty()->factors().value();
   CHECK(near(wide.covariance[0][0], 0.05 * 0.05 + 0.3 * 0.3, 1e-9));
   CHECK(near(belief.covariance[0][0], 0.05 * 0.05, 1e-9));
 }
 
-TEST_CASE("parts of a pass count by their share of it, with the error of their own fit", "[cost][kernels]") {
-  // Mutants: a part left out, a part's error taken for another's.
+TEST_CASE("parts of a pass count by their share of its time, with the error of their own fit", "[cost][kernels]") {
+  // Mutants: a part left out, or the errors of two parts exchanged.
   const auto cost = make_cost(
       "roofline", "{hardware: h100-sxm, target: {preset: llama-3.1-70b, tensor_parallel: 4}, draft: none, engine: vllm}");
   const auto parts_of = [&](const Pass& pass) {
@@ -53,7 +57,7 @@ TEST_CASE("parts of a pass count by their share of it, with the error of their o
     const double attention = spread(KernelKind::attention_decode, "") * time.kv;
     const double small = 0.3 * (time.launch + time.sampling);
     const double seen = cost->kernel_error(Role::target, pass) * time.total();
-    // What is left is the links'.
+    // The rest is the links'.
     return std::pair{
         std::sqrt(std::max(0.0, seen * seen - product * product - attention * attention - small * small)) / time.communication,
         attention / seen};

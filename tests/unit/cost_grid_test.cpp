@@ -1,14 +1,14 @@
 // Latencies of 5,000 deployments, drawn at random from the built-in GPUs, models and engines with types, parallelism and choices
-// of kernels, against those of tests/data/latency_grid.csv: nothing changes by accident. The times are those of commit ce26f51e,
-// before the latency model became a list of operations; kernel_error and shared_variance differ in 134 rows, where the error is
-// now that of the kernel that computes the operation. Since then vLLM's and SGLang's 4-bit kernels (Marlin) are their own, where
-// another engine's were measured alone, and types of attention apart count from the model's description.
-// `specsim_tests_unit "[.remake_grid]"` writes the file anew after an intended change.
+// of kernels, compared with those of tests/data/latency_grid.csv, so that nothing changes by accident. The times are those of
+// commit ce26f51e, before the latency model became a list of operations. kernel_error and shared_variance differ in 134 rows,
+// because the error is now that of the kernel that computes the operation. Since then vLLM's and SGLang's 4-bit kernels (Marlin)
+// count as their own, if only another engine's were measured, and a model description's separate types of attention are used.
+// `specsim_tests_unit "[.remake_grid]"` rewrites the file after an intended change.
 #include "sim/foundation/base/text_file.h"
 #include "tests/support/costs.h"
 
-#include <catch2/catch.hpp>
 #include <fmt/format.h>
+#include <catch2/catch.hpp>
 
 #include <array>
 #include <fstream>
@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::size_t kFigures = 11;
 
-// The figures of a row, in the order of the file's columns. `pick` says batch, context and draft length.
+// The figures of a row, in the order of the file's columns. `pick` is the batch, context and draft length.
 std::array<double, kFigures> figures_of(const CostModel& model, unsigned pick) {
   constexpr std::array<double, 9> kBatches = {1, 2, 5, 8, 17, 32, 64, 130, 256};
   constexpr std::array<double, 7> kContexts = {0, 100, 900, 2048, 5000, 16000, 60000};
@@ -52,7 +52,7 @@ std::array<double, kFigures> figures_of(const CostModel& model, unsigned pick) {
 
 }  // namespace
 
-TEST_CASE("the file of latencies is written anew", "[.remake_grid]") {
+TEST_CASE("the file of latencies is rewritten", "[.remake_grid]") {
   std::istringstream lines(read_text_file("tests/data/latency_grid.csv"));
   std::string line;
   std::getline(lines, line);
@@ -69,7 +69,7 @@ TEST_CASE("the file of latencies is written anew", "[.remake_grid]") {
   std::ofstream("tests/data/latency_grid.csv") << text;
 }
 
-// Mutant: any constant, rule or wiring of the latency model.
+// Mutant: any change of a constant, a rule or a connection in the latency model.
 TEST_CASE("latencies of 5,000 deployments are what they were", "[cost][grid]") {
   std::istringstream lines(read_text_file("tests/data/latency_grid.csv"));
   std::string line;

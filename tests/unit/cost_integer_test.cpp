@@ -1,4 +1,4 @@
-// llama.cpp's kernels for quantised weights on consumers' GPUs: one for few rows, one in tiles, and its attention.
+// llama.cpp's kernels for quantised weights on consumer GPUs: one for few rows, one in tiles, and its attention.
 #include "tests/support/costs.h"
 
 #include <catch2/catch.hpp>
@@ -36,8 +36,8 @@ const std::string kOss = "gpt-oss-20b";
 }  // namespace
 
 TEST_CASE("llama.cpp over 32,768 cached tokens on an RTX 3090, which no figure was fitted to", "[cost][integer]") {
-  // Llama-2-7B Q4_0 by llama-bench (llama.cpp PR 17891): before, one token 1.22 and 128 tokens .86 of what was measured, and
-  // eight tokens 1.05 times one where 1.29 were measured.
+  // Llama-2-7B Q4_0 by llama-bench (llama.cpp PR 17891). Before, the estimate was 1.22 of the measured time for one token and .86
+  // for 128 tokens, and eight tokens took 1.05 times one instead of the measured 1.29.
   const auto model = on("rtx-3090", kQ4);
   const std::map<double, double> measured = {{1, 24.988},  {2, 26.628},  {4, 27.653},  {8, 32.302},
                                              {16, 31.803}, {32, 35.262}, {64, 43.425}, {128, 81.342}};
@@ -48,16 +48,16 @@ TEST_CASE("llama.cpp over 32,768 cached tokens on an RTX 3090, which no figure w
     CHECK(ratio < 1.12);
   }
   CHECK(ms(*model, 8, 33024) / ms(*model, 1, 33024) > 1.2);
-  // Attention itself grows beyond what reading the cache takes. Mutant: arithmetic at the data sheet's peak, hidden behind
-  // reading.
+  // Attention's time grows by more than reading the cache. Mutant: arithmetic at the data sheet's peak, hidden by reading.
   const auto kv = [&](double tokens) { return model->pass(Role::target, {1, tokens, 32768, tokens}).kv; };
   CHECK(kv(64) > 1.5 * kv(1));
   CHECK(kv(128) > 1.5 * kv(64));
 }
 
-TEST_CASE("K-quants grow with each row of few more than plain ones, by one model of two", "[cost][integer]") {
+TEST_CASE("the time of K-quants grows with each row of few more than that of plain types, by one model of two",
+          "[cost][integer]") {
   // Qwen2.5-32B and Qwen3-4B Q4_K_M by llama-bench on an RTX 5090 (llama.cpp PR 21086); the share is the first one's. As plain
-  // types 8 tokens were .76 and .73 of what was measured. Attention of 8 tokens takes 27 us a layer less since PR 21159
+  // types 8 tokens were .76 and .73 of the measured time. Attention of 8 tokens takes 27 us per layer less since PR 21159
   // (Llama-3.1-8B at 32,768 cached tokens, 8.91 ms before and 8.05 after).
   constexpr double kFaster = 0.0266;
   for (const auto& [name, context, layers, one, eight] :
@@ -79,7 +79,7 @@ TEST_CASE("K-quants grow with each row of few more than plain ones, by one model
              ms(*on("rtx-3090", "{preset: llama-2-7b, weight_bits: 4.5, head_bits: 6.5625}"), 8, 0)));
 }
 
-// github.com/sudoingX/qwen38-mtp c7bc4153, sweeps/workstation.md: Qwen3.8-27B Q4_K_M on a V100, 1 to 6 drafts; less 1.8 ms a
+// github.com/sudoingX/qwen38-mtp c7bc4153, sweeps/workstation.md: Qwen3.8-27B Q4_K_M on a V100, 1 to 6 drafts; less 1.8 ms per
 // draft.
 TEST_CASE("without int8 in tensor cores plain cores multiply: a V100's verification, which no figure was fitted to",
           "[cost][integer]") {
@@ -98,25 +98,25 @@ TEST_CASE("a GGUF file's types are those of LM head and module too", "[cost][int
   };
   const std::string whole = "{preset: qwen3.6-27b, dtype: q4_k_m}";
   const auto drafting = [&](const std::string& draft) { return priced(whole, draft)->pass(Role::draft, {1, 1, 100, 1}).total(); };
-  // The module lies in the file, and its LM head is the target's.
+  // The module is in the file, and its LM head is the target's.
   CHECK(near(drafting("qwen3.6-27b-mtp"), drafting("{preset: qwen3.6-27b-mtp, dtype: q4_k_m}")));
   CHECK(drafting("qwen3.6-27b-mtp") < 0.6 * drafting("{preset: qwen3.6-27b-mtp, dtype: bf16}"));
   CHECK(drafting("{preset: qwen3.6-27b-mtp, head_bits: 16}") > 1.3 * drafting("qwen3.6-27b-mtp"));
-  // Of a head that comes in a file of its own, the LM head alone is the target's.
+  // For a head in a separate file, only the LM head is the target's.
   const auto own = [&](const std::string& target) {
     return priced(target, "eagle-head-8b")->pass(Role::draft, {1, 1, 100, 1}).total();
   };
   CHECK(own("{preset: llama-3.1-8b, dtype: q8_0}") < 0.8 * own("llama-3.1-8b"));
-  CHECK(near(own("{preset: llama-3.1-8b, dtype: fp8}"), own("llama-3.1-8b")));  // whose LM head is left alone
+  CHECK(near(own("{preset: llama-3.1-8b, dtype: fp8}"), own("llama-3.1-8b")));  // whose LM head is not quantised
 }
 
-TEST_CASE("a product for few rows grows with each of them, and one in tiles is no dearer than its widest row",
+TEST_CASE("the time of a product for few rows grows with each of them, and one in tiles is no slower than its widest row",
           "[cost][integer]") {
   const auto model = on("rtx-3090", kQ4);
   CHECK(ms(*model, 8, 0) > 1.8 * ms(*model, 1, 0));
   CHECK(ms(*model, 9, 0) < ms(*model, 8, 0));              // measured on Llama-3-8B too: 13.7 ms at 8, 9.5 at 16 tokens
   CHECK(near(ms(*model, 9, 0), ms(*model, 16, 0), 0.05));  // one tile of 16 rows
-  // On a data centre's GPU the shares were not measured: as before, and as other kernels that are asked for.
+  // On data centre GPUs the shares were not measured: they take the time of before, like other kernels that are requested.
   const auto server = on("h100-sxm", kQ4);
   CHECK(ms(*server, 8, 0) < 1.4 * ms(*server, 1, 0));
   const auto none =
@@ -126,14 +126,14 @@ TEST_CASE("a product for few rows grows with each of them, and one in tiles is n
 
 TEST_CASE("experts for few tokens are read by each, in tiles they are as wide as the pass has tokens", "[cost][integer]") {
   const auto model = on("rtx-3090", kOss);
-  // Four tokens choose 16 experts, of which 13 are others: each choice is read.
+  // Four tokens choose 16 experts, 13 of them different: each choice is read.
   CHECK(near(experts(*model, 4) - experts(*model, 2), 2.0 * (experts(*model, 3) - experts(*model, 2)), 0.05));
-  // 32 experts of 128 rows each, where the 512 rows that are chosen would fill 16 each. Mutant: tiles of what an expert gets.
+  // 32 experts of 128 rows each, where the 512 chosen rows would be 16 for each. Mutant: tiles for an expert's own rows.
   CHECK(experts(*model, 128) > 2.4 * experts(*model, 32));
   CHECK(experts(*model, 128) < 3.4 * experts(*model, 32));
-  // Beyond the widest tile only the number of rows in it grows.
+  // Above the widest tile only the number of its rows grows.
   CHECK(experts(*model, 256) < 1.05 * experts(*model, 128));
-  // August 2025: one token alone by the kernel for few, tiles as wide as all rows, and a wait for the host.
+  // August 2025: a single token by the kernel for few rows, tiles as wide as all rows, and a wait for the host.
   const auto old = on("rtx-3090", kOss,
                       "{preset: llama_cpp, integer_kernels: {vector_rows: 8, expert_vector_tokens: 1, expert_tiles_of_all_rows: "
                       "true, expert_wait_us: 62}}");
@@ -150,13 +150,13 @@ TEST_CASE("a mixture under llama.cpp on an RTX 3090 as measured, which no figure
     CHECK(ms(*gemma, tokens, 128) / time > 0.85);
     CHECK(ms(*gemma, tokens, 128) / time < 1.15);
   }
-  // The step to tiles: 128 tokens of gpt-oss-20b were priced at 5 times one token, and take over 11 of them.
+  // The step to tiles: 128 tokens of gpt-oss-20b were estimated at 5 times the time of one token, and take over 11 of them.
   const auto model = on("rtx-3090", kOss);
   CHECK(ms(*model, 128, 1024) > 9.0 * ms(*model, 1, 1024));
 }
 
 TEST_CASE("fixed times are llama.cpp's own, not those of a calibration by another engine", "[cost][integer]") {
-  // Llama-3.2-1B Q4_0 on an RTX 4090 (llama.cpp PR 20586), which no figure was fitted to; before, 1.50 and 1.06 of the time.
+  // Llama-3.2-1B Q4_0 on an RTX 4090 (llama.cpp PR 20586), which no parameter was fitted to; before, 1.50 and 1.06 of the time.
   const std::string small = "{preset: llama-3.2-1b, dtype: q4_0}";
   const auto pass = [](const CostModel& model, double tokens) {
     return 1e3 * model.pass(Role::target, {1, tokens, 256, 0}).total();
@@ -165,12 +165,12 @@ TEST_CASE("fixed times are llama.cpp's own, not those of a calibration by anothe
   CHECK(pass(*model, 1) / 1.0995 < 1.2);
   CHECK(pass(*model, 1) / 1.0995 > 0.9);
   CHECK(std::abs(pass(*model, 8) / 1.8051 - 1.0) < 0.12);
-  // Mutant: the calibration's, 5.4 us a product there.
+  // Mutant: the calibration's value, 5.4 us per product there.
   const auto by_calibration =
       on("rtx-4090", small,
          "{preset: llama_cpp, integer_kernels: {vector_rows: 8, expert_vector_tokens: 8, reads: 0, product_us: 0, layer_us: 0}}");
   CHECK(pass(*by_calibration, 1) / 1.0995 > 1.25);
-  // In 16 bits other kernels run, and the calibration holds.
+  // In 16 bits other kernels run, and the calibration applies.
   CHECK(near(ms(*on("rtx-4090", "llama-3.2-1b"), 1, 0),
              ms(*on("rtx-4090", "llama-3.2-1b", "{preset: llama_cpp, integer_kernels: {}}"), 1, 0), 0.05));
 }
@@ -228,7 +228,7 @@ TEST_CASE("integer_kernels of an engine are checked", "[cost][integer]") {
     return mistakes;
   };
   CHECK(message("{vector_rows: 8, expert_vector_tokens: 8}").empty());
-  CHECK(message("{}").empty());  // as engines without such kernels
+  CHECK(message("{}").empty());  // like engines without such kernels
   CHECK(message("{vector_rows: 0, expert_vector_tokens: 8}").find("vector_rows") != std::string::npos);
   CHECK(message("{vector_rows: 8, expert_vector_tokens: 8, reads: 1.5}").find("reads") != std::string::npos);
   CHECK(message("{tiles: 8}").find("unknown key \"tiles\"") != std::string::npos);

@@ -1,4 +1,4 @@
-// Prices of single kernels: formulas by hand, the correction between its knots, the shipped fits and what is wrong in them.
+// Latency of single kernels: formulas by hand, the correction between its knots, the built-in fits and errors in them.
 #include "sim/hardware/gpu/kernels.h"
 #include "sim/hardware/latency/kernel_tables.h"
 #include "tests/support/costs.h"
@@ -21,7 +21,7 @@ using specsim::tests::near;
 
 namespace {
 
-// 1 TB/s, 100 multiprocessors, arithmetic and links for nothing.
+// 1 TB/s, 100 multiprocessors, arithmetic and links that take no time.
 Hardware plain_gpu() {
   Hardware hardware;
   hardware.bandwidth = 1e12;
@@ -94,8 +94,8 @@ TEST_CASE("decode attention, experts and all-reduces, by hand", "[cost][kernels]
              7 + 4 * (2 + 96 * 0.5), 1e-9));
   KernelShape serial = x;
   serial.tokens = 9;
-  // 4 x 32 blocks of 128 queries, each of which walks 1005 keys. 100 multiprocessors take them at once where each holds two, and
-  // in two waves where each holds one.
+  // 4 x 32 blocks of 128 queries, each of which reads 1005 keys. 100 multiprocessors run them at once if each holds two, and in
+  // two waves if each holds one.
   const KernelFit blocks = plain_fit(KernelKind::attention_verify, {1e6, 1, 12, 7, 0.5, 128}, 2);
   CHECK(near(blocks.microseconds(plain_gpu(), serial), 7 + 1005 * 0.5, 1e-9));
   Hardware small = plain_gpu();
@@ -131,14 +131,14 @@ TEST_CASE("another board's memory takes what a byte costs beyond the data sheet 
   slower.bandwidth = 0.5e12;
   // A byte takes 1 unit and .25 beyond it; the slower memory takes 2 and the same .25.
   CHECK(near(on_board(fits, measured, slower, {})->list[0].figures[0], 2.0 / 2.25));
-  CHECK(on_board(fits, measured, slower, {})->list[1].figures[0] == 1.02);  // read in the data sheet's time: nothing is beyond
+  CHECK(on_board(fits, measured, slower, {})->list[1].figures[0] == 1.02);  // read in the data sheet's time: no bytes are beyond
   CHECK(on_board(fits, measured, slower, 0.5)->list[1].figures[0] == 0.51);
   CHECK(on_board(fits, measured, slower, {})->list[2].figures[0] == 0.5);  // a share of the link
   Hardware smaller = measured;
   smaller.multiprocessors = 50;
   CHECK(near(on_board(fits, measured, smaller, {})->list[0].figures[0], 1.0 / 1.5));
   CHECK(on_board(fits, measured, measured, {})->list[0].figures[0] == 0.8);
-  // The A100 of 40 GB: 12.77 ms were estimated for a step that takes 12.18 with its host.
+  // The A100 of 40 GB: the estimate was 12.77 ms for a step that takes 12.18 with its host.
   const double share = hardware_of("a100-40gb-sxm").kernels->find(KernelKind::product, "vllm", "bfloat16")->figures[0];
   CHECK(share > hardware_of("a100-80gb-sxm").kernels->find(KernelKind::product, "vllm", "bfloat16")->figures[0] + 0.03);
 }
@@ -172,9 +172,9 @@ TEST_CASE("the correction is linear between its knots and constant beyond", "[co
   CHECK_FALSE(fit.covers(plain_gpu(), x));
 }
 
-TEST_CASE("what a correction looks at beside the first coordinate, one at a time", "[cost][kernels]") {
-  // The correction is the coordinate itself, so that the logarithm of the price tells it. A coordinate in another's place, tiles
-  // of another size and waves that are not rounded up each fail.
+TEST_CASE("the coordinates of a correction besides the first, one at a time", "[cost][kernels]") {
+  // The correction is the coordinate itself, so that the logarithm of the latency reveals it. It detects exchanged coordinates,
+  // tiles of another size and waves that are not rounded up.
   const auto looks_at = [](KernelKind kind, std::size_t which, const KernelShape& x) {
     KernelFit fit =
         kind == KernelKind::product ? plain_fit(kind, {0.5, 1e9, 12, 40, 1e6, 1, 0.5}, 6) : plain_fit(kind, {0.5, 3, 8, 1, 0}, 6);
@@ -206,7 +206,7 @@ TEST_CASE("what a correction looks at beside the first coordinate, one at a time
   CHECK(near(looks_at(KernelKind::attention_decode, 5, x), 7, 1e-9));
 }
 
-TEST_CASE("every shipped fit is read, prices its GPU and says what it is worth", "[cost][kernels]") {
+TEST_CASE("every built-in fit is read, estimates its GPU and states its error", "[cost][kernels]") {
   std::size_t fits = 0;
   for (const char* gpu : {"a100-80gb-sxm", "h100-sxm", "h200-sxm", "b200", "l40s", "rtx-4090", "rtx-3090", "rtx-pro-6000"}) {
     const Hardware hardware = hardware_of(gpu);
@@ -239,7 +239,7 @@ TEST_CASE("every shipped fit is read, prices its GPU and says what it is worth",
   CHECK(fits > 150);
 }
 
-TEST_CASE("small products have a fit of their own, which leads into the other one", "[cost][kernels]") {
+TEST_CASE("small products have their own fit, which joins the other one", "[cost][kernels]") {
   const Hardware hardware = plain_gpu();
   KernelFit fit = plain_fit(KernelKind::product, {0.5, 1e9, 12, 40, 1e6, 1, 0.5}, 4);
   KernelFit small = plain_fit(KernelKind::product, {0.5, 1e9, 12, 10, 1e6, 1, 0.5}, 4);
@@ -307,7 +307,8 @@ TEST_CASE("attention of several tokens takes whole waves of the fit's blocks of 
 }
 
 TEST_CASE("small products as measured: a B200's floors are not those of large ones", "[cost][kernels]") {
-  // ai-dynamo/aiconfigurator 095f58a51c4c, four rows; the weights fit the second-level cache, from memory they take 1 us longer.
+  // ai-dynamo/aiconfigurator 095f58a51c4c, four rows; the weights fit in the second-level cache, from memory they take 1 us
+  // longer.
   const std::vector<std::string> header = {"gpu", "engine", "dtype", "n", "k", "m", "us"};
   const PricedTable table = price_kernel_table("t.csv", {header,
                                                          {"b200", "trtllm", "nvfp4", "512", "7168", "4", "19.01"},
@@ -333,12 +334,12 @@ TEST_CASE("a layer of experts runs on the fastest of its engine's kernels", "[co
   CHECK(us < 65);
 }
 
-TEST_CASE("weights alone of four bits leave the memory bound within few rows", "[cost][kernels]") {
+TEST_CASE("four-bit weights alone leave the memory bound within few rows", "[cost][kernels]") {
   const Hardware a100 = hardware_of("a100-80gb-sxm");
   const KernelsOf kernels(a100, "trtllm", specsim::tests::shape_of("llama-3.1-8b"));
   const auto us = [&](double rows, double outer, double bits) { return kernels.product(rows, outer, 4096, {bits, {}}); };
   CHECK(us(48, 65536, 4) / us(1, 65536, 4) > 1.5);            // measured: 1.86, and 2.00 the other way round
-  CHECK(near(us(16, 4096, 4) / us(1, 4096, 4), 1.30, 0.15));  // 1.30 was measured; fits are held to 15 %
+  CHECK(near(us(16, 4096, 4) / us(1, 4096, 4), 1.30, 0.15));  // 1.30 was measured; fits must be within 15 %
   CHECK(std::max(us(48, 65536, 16) / us(1, 65536, 16), us(16, 4096, 16) / us(1, 4096, 16)) < 1.1);
 }
 
@@ -354,23 +355,23 @@ TEST_CASE("attention of several tokens: serial blocks pay, split ones hardly do"
   CHECK(kv("a100-80gb-sxm", "automatic", 1) == kv("a100-80gb-sxm", "serial", 1));
 }
 
-TEST_CASE("engines are priced by their own measured kernels unless somebody says otherwise", "[cost][kernels]") {
+TEST_CASE("an engine is estimated by its own measured kernels by default", "[cost][kernels]") {
   const auto ms = [](const std::string& gpu, const std::string& rest) {
     const auto model = make_cost("roofline", "{hardware: " + gpu + ", target: llama-3.1-8b, draft: none, " + rest + "}");
     return 1e3 * model->pass(Role::target, {64, 5, 2048, 5}).total();
   };
   CHECK(ms("h100-sxm", "engine: vllm") == ms("h100-sxm", "engine: vllm, kernels: vllm"));
   CHECK(ms("h100-sxm", "engine: vllm") != ms("h100-sxm", "engine: vllm, kernels: none"));
-  // Engines without kernels of their own: the GPU's own calibration, and vLLM's kernels where that is another GPU's.
+  // Engines without measured kernels use the GPU's own calibration, and vLLM's kernels if the calibration is another GPU's.
   CHECK(ms("h100-sxm", "engine: bare") == ms("h100-sxm", "engine: bare, kernels: none"));
   CHECK(ms("b200", "engine: bare") == ms("b200", "engine: bare, kernels: vllm"));
   CHECK(ms("b200", "engine: bare") != ms("b200", "engine: bare, kernels: none"));
-  // Nothing was measured on a TPU, and a calibration of the user's own is not overruled.
+  // A TPU has no measurements, and a user's own calibration is not overridden.
   CHECK(ms("tpu-v4", "engine: vllm") == ms("tpu-v4", "engine: vllm, kernels: none"));
   CHECK(ms("{preset: h100-sxm, calibration: {kernel_us: 500}}", "engine: vllm") > 32 * 4 * 0.5);
 }
 
-TEST_CASE("prices say how wrong they are: by the fit, or by what another GPU's measurements are worth", "[cost][kernels]") {
+TEST_CASE("estimates state their errors: that of the fit, or that of another GPU's measurements", "[cost][kernels]") {
   const auto error = [](const char* gpu, const char* engine) {
     const auto model = make_cost(
         "roofline", std::string("{hardware: ") + gpu + ", target: llama-3.1-8b, draft: llama-3.2-1b, engine: " + engine + "}");
@@ -384,7 +385,7 @@ TEST_CASE("prices say how wrong they are: by the fit, or by what another GPU's m
   CHECK(error("mi300x", "vllm") > 1.5 * error("h100-sxm", "vllm"));
   CHECK(error("h800", "vllm") > 1.2 * error("h100-sxm", "vllm"));  // the H100's fits, on another board
   CHECK(error("h20", "bare") > 1.5 * error("h100-sxm", "vllm"));
-  // A type that no kernel of the engine's was measured with is priced from the data sheet, whatever the activations' type.
+  // A type that none of the engine's kernels was measured with is estimated from the data sheet, whatever the activations' type.
   for (const char* sheet : {"vllm, target: {preset: llama-3.1-8b, dtype: {weights: int4, activations: fp8}}",
                             "graphs, target: {preset: llama-3.1-8b, dtype: fp8}"})
     CHECK(make_cost("roofline", std::string("{hardware: h100-sxm, draft: none, engine: ") + sheet + "}")
@@ -393,7 +394,7 @@ TEST_CASE("prices say how wrong they are: by the fit, or by what another GPU's m
 }
 
 TEST_CASE("a GPU of little arithmetic reads weights near its bandwidth for one row, whatever the engine", "[cost][kernels]") {
-  // Tiles of at least 64 rows, as the H100's calibration has them, would be bound by the H20's arithmetic: half the bandwidth.
+  // Tiles of at least 64 rows, as in the H100's calibration, would be bound by the H20's arithmetic: half the bandwidth.
   for (const char* engine : {"bare", "vllm"}) {
     const auto model =
         make_cost("roofline",
@@ -403,7 +404,7 @@ TEST_CASE("a GPU of little arithmetic reads weights near its bandwidth for one r
   }
 }
 
-TEST_CASE("all-reduces measured over NVLink do not price those over other links", "[cost][kernels]") {
+TEST_CASE("all-reduces measured over NVLink are not used for other links", "[cost][kernels]") {
   const auto communication = [](const std::string& gpu, const char* kernels) {
     const auto model = make_cost(
         "roofline",
@@ -413,11 +414,11 @@ TEST_CASE("all-reduces measured over NVLink do not price those over other links"
   for (const char* gpu : {"h100-pcie", "{preset: h100-sxm, link_gb_per_s: 25}"})
     CHECK(communication(gpu, "automatic") == communication(gpu, "none"));
   CHECK(communication("h100-sxm", "automatic") != communication("h100-sxm", "none"));
-  // Over PCIe they were measured on the L40S, whose links an L40 and an L4 have.
+  // Over PCIe they were measured on the L40S, which has the same links as an L40 and an L4.
   for (const char* gpu : {"l40", "l4"}) CHECK(near(communication(gpu, "vllm"), communication("l40s", "vllm")));
 }
 
-TEST_CASE("what is wrong in a file of fits is told by its place", "[cost][kernels]") {
+TEST_CASE("an error in a file of fits is reported with its place", "[cost][kernels]") {
   std::string mistakes;
   make_cost("roofline", "{hardware: {preset: h100-sxm, kernels: h100-smx}, target: llama-3.1-8b, draft: none}", &mistakes);
   CHECK(mistakes.find("unknown kernels \"h100-smx\", did you mean \"h100-sxm\"? allowed: ") != std::string::npos);
@@ -433,10 +434,10 @@ TEST_CASE("the token that a draft catches up with attends as tokens that are ver
   CHECK(kv(512) > 4 * kv(1));
 }
 
-TEST_CASE("a prompt's chunk on Blackwell: one block walks the keys alone, more than a wave of them one after the other",
+TEST_CASE("a prompt's chunk on Blackwell: one block reads all keys, more than a wave of blocks run one after the other",
           "[cost][kernels]") {
-  // Milliseconds of vLLM 0.20 on B300s, Qwen3-32B (steps_vllm_b300_layerwise); nothing was fitted to them. With keys at 28 ns, as
-  // a fit to one context had them, the first is 2.0 times too dear, without waves the 1,024 tokens cost what 512 do.
+  // Milliseconds of vLLM 0.20 on B300s, Qwen3-32B (steps_vllm_b300_layerwise); nothing was fitted to them. With keys at 28 ns,
+  // from a fit to one context, the first is 2.0 times too slow; without waves the 1,024 tokens cost the same as 512.
   const auto ms = [](const char* gpus, double tokens, double context) {
     const auto model = make_cost("roofline", std::string("{hardware: b300, target: {model: qwen3-32b, tensor_parallel: ") + gpus +
                                                  "}, draft: none, engine: vllm}");
@@ -445,11 +446,11 @@ TEST_CASE("a prompt's chunk on Blackwell: one block walks the keys alone, more t
   CHECK(near(ms("1", 16, 32768), 36.8, 0.08));
   CHECK(near(ms("8", 16, 32768), 27.6, 0.08));
   CHECK(near(ms("8", 128, 8192), 10.6, 0.08));
-  // Keys of one sequence are split less than they could be, which only rows out of the second-level cache show. Mutant: a fit
-  // without these, .77 of the time.
+  // Keys of one sequence are split less than possible, which only rows from the second-level cache show. Mutant: a fit without
+  // these rows, .77 of the time.
   CHECK(near(ms("8", 1, 16), 4.7, 0.1));
-  // What misses a tenth, on record with its ratio: the same over 32,768 keys, whose slope is a B200's, and a chunk of several
-  // waves.
+  // Cases with an error above a tenth, on record with their ratio: the same over 32,768 keys, whose slope is a B200's, and a
+  // chunk of several waves.
   CHECK(near(ms("8", 1, 32768) / 5.861, 0.874, 0.01));
   CHECK(near(ms("1", 1024, 32768) / 95.6, 1.16, 0.01));
 }
@@ -471,7 +472,7 @@ TEST_CASE("a walk takes the key of a prompt of one head, and whole waves of bloc
   CHECK(near(walk(257), least + 2 * 0.005 * (1e6 + 257), 1e-6));  // 128
 }
 
-TEST_CASE("a pass larger than what was measured says in which way, one within says nothing", "[kernels]") {
+TEST_CASE("a pass beyond the measured range is reported with its dimension, a pass within is not", "[kernels]") {
   const auto cost = make_cost("roofline", "{hardware: h100-sxm, target: llama-3.1-8b, draft: llama-3.2-1b}");
   const auto told = [&](double batch, double tokens, double context) {
     std::string all;
@@ -479,11 +480,11 @@ TEST_CASE("a pass larger than what was measured says in which way, one within sa
     return all;
   };
   CHECK(told(64, 8, 2048).empty());
-  CHECK(told(64, 9, 2048) == "llama-3.1-8b: passes of more than 512 rows, beyond what kernels were measured with\n");
-  // Eight heads of 128 keys and as many values of two bytes: 4,096 bytes a token and layer, measured to 2^32.
+  CHECK(told(64, 9, 2048) == "llama-3.1-8b: passes of more than 512 rows, beyond the measured range of its kernels\n");
+  // Eight heads of 128 keys and as many values of two bytes: 4,096 bytes per token and layer, measured to 2^32.
   CHECK(told(32, 1, 32000).empty());
   CHECK(told(256, 1, 32000) ==
-        "llama-3.1-8b: passes of more than 4.295 GB of a layer's cache, beyond what kernels were measured with\n");
+        "llama-3.1-8b: passes of more than 4.295 GB of a layer's cache, beyond the measured range of its kernels\n");
   const auto plain = make_cost("roofline", "{hardware: h100-sxm, kernels: none, target: llama-3.1-8b, draft: llama-3.2-1b}");
   CHECK(plain->beyond_measured(Role::target, {1000, 9, 32000, 9}).empty());
 }

@@ -1,4 +1,4 @@
-// Every key of a model changes the estimated time of its passes, by the data sheet and by measured kernels alike, or is named
+// Every key of a model changes the estimated time of its passes, both by the data sheet and by measured kernels, or is listed
 // here as one that does not.
 #include "sim/hardware/model/model_shape.h"
 #include "tests/support/costs.h"
@@ -131,7 +131,7 @@ const std::vector<KeyCase>& timed() {
   return list;
 }
 
-// Names, notes, and what memory, warnings or another command read.
+// Names, notes, and keys for memory, warnings or another command.
 const std::set<std::string>& untimed() {
   static const std::set<std::string> keys = {"preset",
                                              "model",
@@ -200,13 +200,13 @@ TEST_CASE("each key of a model changes its estimated time, with measured kernels
     }
   }
   for (const config::Parameter& parameter : model_parameters()) {
-    INFO(parameter.name << ": a key of which this test says nothing");
+    INFO(parameter.name << ": a key that this test does not cover");
     CHECK(named.count(parameter.name) == 1);
   }
 }
 
-// Two matrices of three: Nemotron's measured layers were estimated 1.3 to 1.6 times too slow when the gate was counted.
-TEST_CASE("experts without a gate take two thirds of the time where reading weights takes it", "[cost][models]") {
+// Two matrices instead of three: Nemotron's measured layers were estimated 1.3 to 1.6 times too slow when the gate was counted.
+TEST_CASE("experts without a gate take two thirds of the time if reading weights dominates", "[cost][models]") {
   const Hardware hardware = hardware_of("h200-sxm");
   const auto experts = [&](const char* library, const char* gate, double tokens) {
     return KernelsOf(hardware, library, shape_of("{" + kMixture + ", gated: " + gate + "}")).experts(tokens);
@@ -219,7 +219,7 @@ TEST_CASE("experts without a gate take two thirds of the time where reading weig
   }
 }
 
-// Kimi-K2.5 on GB200 under TensorRT-LLM: 17.9 ms a step were estimated by CUTLASS's kernel, where 12.5 to 12.9 were measured.
+// Kimi-K2.5 on GB200 under TensorRT-LLM: the estimate by CUTLASS's kernel was 17.9 ms per step, measured were 12.5 to 12.9.
 TEST_CASE("TensorRT-LLM runs its generated kernels for experts, whoever timed them", "[cost][models]") {
   const Hardware hardware = hardware_of("gb200");
   const ModelShape model = shape_of("{preset: kimi-k2.5, tensor_parallel: 4, dtype: nvfp4}");

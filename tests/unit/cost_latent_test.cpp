@@ -1,5 +1,5 @@
-// Latent attention (MLA): which of the measured kernels prices it, on what shape, and what a prompt's takes. Measured figures are
-// ai-dynamo/aiconfigurator's (095f58a51c4c).
+// Latent attention (MLA): which of the measured kernels estimates it, with which shape, and the time for a prompt. Measured
+// figures are ai-dynamo/aiconfigurator's (095f58a51c4c).
 #include "sim/hardware/gpu/kernels.h"
 #include "sim/hardware/latency/engine.h"
 #include "tests/support/costs.h"
@@ -21,7 +21,7 @@ using specsim::tests::shape_of;
 
 namespace {
 
-// Microseconds of a layer's attention, of DeepSeek-V3 or what `changes` make of it.
+// Microseconds of a layer's attention, for DeepSeek-V3 or a model changed by `changes`.
 class Layer {
  public:
   Layer(const std::string& gpu, const std::string& engine, const std::string& model = "deepseek-v3",
@@ -57,7 +57,7 @@ KernelShape shape_with(double heads, double batch, double tokens, double context
 
 }  // namespace
 
-TEST_CASE("latent attention of one token takes what was measured, by heads and sequences and context", "[cost][latent]") {
+TEST_CASE("latent attention of one token takes the measured time, by heads, sequences and context", "[cost][latent]") {
   struct Row {
     const char* gpu;
     const char* engine;
@@ -66,8 +66,8 @@ TEST_CASE("latent attention of one token takes what was measured, by heads and s
     double cached;
     double us;
   };
-  // Mutants: heads of all GPUs, 1.6 times the time of 64 sequences of 8,191 tokens on an H200 (1.1 on a B200, which does not
-  // tell); the data sheet's formula, a tenth of the time of one sequence of 1,023.
+  // Mutants: heads of all GPUs, 1.6 times the time of 64 sequences of 8,191 tokens on an H200 (1.1 on a B200, too little to
+  // detect); the data sheet's formula, a tenth of the time of one sequence of 1,023.
   for (const Row& row : {Row{"h200-sxm", "trtllm", 8, 1, 1023, 14.47}, Row{"h200-sxm", "trtllm", 8, 64, 8191, 156.4},
                          Row{"h200-sxm", "trtllm", 8, 1, 131071, 58.99}, Row{"h200-sxm", "trtllm", 1, 64, 8191, 249.8},
                          Row{"b200", "sglang", 8, 1, 1023, 14.53}, Row{"b200", "sglang", 8, 64, 8191, 127.2},
@@ -78,9 +78,9 @@ TEST_CASE("latent attention of one token takes what was measured, by heads and s
   }
 }
 
-TEST_CASE("tokens that are verified are rows of latent attention beside those of the heads", "[cost][latent]") {
+TEST_CASE("the tokens of a verification are rows of latent attention, like those of the heads", "[cost][latent]") {
   const Layer layer("h200-sxm", "trtllm", "deepseek-v3", ", tensor_parallel: 8");
-  // Eight tokens of 16 heads are 128 rows. Mutants: a sequence each, 8 times the reading; read once whatever they are, as 16.
+  // Eight tokens of 16 heads are 128 rows. Mutants: a sequence each, 8 times the reading; read only once for any number, as 16.
   CHECK(near(layer.us(16, 8, 8192), layer.fitted("trtllm", "bfloat16", shape_with(128, 16, 1, 8192 + 3.5)), 1e-3));
   CHECK(layer.us(64, 8, 8192) > 1.3 * layer.us(64, 1, 8192));
   CHECK(layer.us(64, 8, 8192) < 2.5 * layer.us(64, 1, 8192));
@@ -90,9 +90,8 @@ TEST_CASE("tokens that are verified are rows of latent attention beside those of
 }
 
 TEST_CASE("more tokens, sequences and cached tokens take no less time of latent attention", "[cost][latent]") {
-  // Mutants: of 32 heads on a B200, which take longer than 64, two tokens of 16 take the time, and four less; rows between two
-  // tiles of 64 are corrected as if they were fewer; more cached tokens than were measured carry on with the correction of large
-  // batches.
+  // Mutants: 32 heads on a B200 take longer than 64, so two tokens of 16 would take longer than four; rows between two tiles of
+  // 64 get the correction of fewer; more cached tokens than measured continue with the correction of large batches.
   for (const char* gpu : {"a100-80gb-sxm", "h100-sxm", "h200-sxm", "b200", "l40s", "rtx-pro-6000"})
     for (const char* engine : {"vllm", "trtllm"})
       for (const int shards : {1, 2, 8, 32}) {
@@ -119,7 +118,8 @@ TEST_CASE("whose latent attention an engine runs, by GPU and type", "[cost][late
   const auto of = [&](const char* gpu, const char* engine, const char* dtype) {
     return Layer(gpu, engine).fitted(engine, dtype, x);
   };
-  // vLLM's own were not measured in graphs: TensorRT-LLM's in data centres, SGLang's Triton elsewhere. Mutant: the first at hand.
+  // vLLM's own kernels were not measured in graphs: TensorRT-LLM's replace them on data centre GPUs, SGLang's Triton kernel
+  // elsewhere. Mutant: the first in the table.
   CHECK(near(us("h200-sxm", "vllm"), of("h200-sxm", "trtllm", "bfloat16")));
   CHECK(near(us("l40s", "vllm"), of("l40s", "sglang", "bfloat16")));
   CHECK(near(us("rtx-pro-6000", "vllm"), of("rtx-pro-6000", "sglang", "bfloat16")));
@@ -127,12 +127,13 @@ TEST_CASE("whose latent attention an engine runs, by GPU and type", "[cost][late
   // TensorRT-LLM's kernel there does not split the keys of few sequences: 30 times as long. Mutant: the only ones in fp8.
   CHECK(near(us("l40s", "vllm", ", kv_bits: 8"), us("l40s", "vllm")));
   CHECK(near(us("rtx-pro-6000", "sglang", ", kv_bits: 8"), us("rtx-pro-6000", "sglang")));
-  // Nobody measured Triton's on Ampere, where the L40S's stands in. Mutant: TensorRT-LLM's, the only one of an A100.
+  // Triton's kernel was not measured on Ampere, so the L40S's measurement replaces it. Mutant: TensorRT-LLM's, the only one of an
+  // A100.
   const Layer ampere("a100-80gb-sxm", "vllm");
   CHECK(ampere.us(1, 1, 131071) < 0.2 * ampere.fitted("trtllm", "bfloat16", shape_with(128, 1, 1, 131071)));
   CHECK(ampere.us(1, 1, 131071) > 2.0 * 1e6 * 131072 * 576 * 2 / ampere.hardware().bandwidth);
   CHECK(ampere.kernels().attention_error(1) >= 0.3);
-  // SGLang's rows over caches in fp8 on Hopper are not of what it serves. Mutant: they stand in for it, 3 times the time.
+  // SGLang's measurements over caches in fp8 on Hopper are not of its server's kernel. Mutant: they replace it, 3 times the time.
   CHECK(near(us("h200-sxm", "sglang", ", kv_bits: 8"), of("h200-sxm", "trtllm", "fp8")));
   CHECK(near(us("b200", "sglang", ", kv_bits: 8"), of("b200", "sglang", "fp8")));
   const Layer layer("b200", "sglang");
@@ -140,14 +141,14 @@ TEST_CASE("whose latent attention an engine runs, by GPU and type", "[cost][late
         layer.hardware().kernels->find(KernelKind::attention_latent, "sglang", "bfloat16")->spread);
 }
 
-TEST_CASE("a prompt makes keys and values of its latent vectors anew", "[cost][latent]") {
+TEST_CASE("a prompt recomputes keys and values of its latent vectors", "[cost][latent]") {
   struct Row {
     const char* gpu;
     int shards;
     double tokens;
     double us;
   };
-  // context_mla, TensorRT-LLM. Mutant: the vectors as they are, 3.4 times the operations.
+  // context_mla, TensorRT-LLM. Mutant: the vectors without expansion, 3.4 times the operations.
   for (const Row& row : {Row{"h200-sxm", 8, 4096, 205.9}, Row{"h200-sxm", 1, 4096, 1249}, Row{"h200-sxm", 1, 16384, 19165},
                          Row{"b200", 8, 4096, 125.4}, Row{"b200", 1, 16384, 8840}, Row{"a100-80gb-sxm", 8, 4096, 665},
                          Row{"a100-80gb-sxm", 1, 16384, 70887}}) {
@@ -156,19 +157,19 @@ TEST_CASE("a prompt makes keys and values of its latent vectors anew", "[cost][l
     CHECK(near(layer.us(1, row.tokens, 0, true), row.us, 0.3));
   }
   const Layer layer("h200-sxm", "trtllm", "deepseek-v3", ", tensor_parallel: 8");
-  // A chunk looks at what is cached: 640 operations of 16 heads for a query and a key at .61 of the peak. It makes keys and
-  // values of that anew: 512 x 256 operations of a head for each, at .7. Mutants: it does not, 198 us less; all operations at one
-  // share.
+  // A chunk reads the cached tokens: 640 operations of 16 heads for a query and a key at .61 of the peak. It recomputes keys and
+  // values of the cached tokens: 512 x 256 operations per head for each, at .7. Mutants: it does not recompute, 198 us less; all
+  // operations at one share.
   const double flops = layer.hardware().flops;
   const double looked = 1e6 * 640.0 * 16 * 2048 * 32768 / (0.61 * flops);
   const double anew = 1e6 * 2.0 * 16 * 32768 * 512 * 256 / (0.7 * flops);
   const double read = 1e6 * 16.0 * 320 * 2 * 32768 / (0.7 * layer.hardware().bandwidth);
   CHECK(near(layer.us(1, 2048, 32768, true) - layer.us(1, 2048, 0, true), looked + anew + read, 1e-6));
-  // Few tokens over a long cache take the vectors as they are. Mutant: they make them anew.
+  // Few tokens over a long cache use the vectors without expansion. Mutant: they recompute keys and values.
   CHECK(near(layer.us(1, 16, 131072, true), layer.us(1, 16, 131072), 1e-12));
 }
 
-TEST_CASE("tokens that pick what they look at are sequences of their picks", "[cost][latent]") {
+TEST_CASE("tokens that pick their keys count as sequences of their picks", "[cost][latent]") {
   const Layer sparse("h200-sxm", "trtllm", "deepseek-v3.2", ", tensor_parallel: 8");
   const double picked = sparse.model().indexer->topk;
   REQUIRE(picked == 2048);
@@ -176,7 +177,7 @@ TEST_CASE("tokens that pick what they look at are sequences of their picks", "[c
   CHECK(near(sparse.us(4, 1, 65536), sparse.us(4, 1, 16384), 1e-12));
   CHECK(near(sparse.us(4, 3, 65536), sparse.us(12, 1, 65536), 1e-12));
   CHECK(near(sparse.us(4, 1, 65536), sparse.fitted("trtllm", "bfloat16", shape_with(16, 4, 1, picked - 1)), 1e-12));
-  // Before there is anything to pick from all is looked at.
+  // As long as there are fewer tokens than picks, all are read.
   CHECK(near(sparse.us(4, 1, 100), sparse.fitted("trtllm", "bfloat16", shape_with(16, 4, 1, 100)), 1e-12));
   CHECK_FALSE(sparse.kernels()->latent_attention()->seconds(sparse.kernels().attention_work(1, 4096, 0, true)).has_value());
 }

@@ -1,4 +1,4 @@
-// Layers that are not all alike, by hand: latent attention, windows by layer, mixtures with dense layers and shared experts.
+// Models with different layers, by hand: latent attention, windows by layer, mixtures with dense layers and shared experts.
 #include "tests/support/costs.h"
 
 #include <catch2/catch.hpp>
@@ -17,7 +17,7 @@ using specsim::tests::shape_of;
 
 namespace {
 
-// 1 TB/s and arithmetic for nothing: time is bytes.
+// 1 TB/s and arithmetic that takes no time: time is bytes.
 const std::string kPlainGpu =
     "{memory_gb: 2000, bandwidth_gb_per_s: 1000, bf16_tflops: 20000, fp8_tflops: 20000, multiprocessors: 1, link_gb_per_s: 100, "
     "link_latency_us: 0.01, calibration: {memory_efficiency: 1, feed_tb_per_s: 1000, overlap_power: 100, kernel_us: 0, split_us: "
@@ -41,7 +41,7 @@ TEST_CASE("parameters of current models as published", "[cost][models]") {
     const char* published;
   };
   const std::vector<Row> rows = {
-      {"qwen3-0.6b", 0.596, 0, 0.002, "Qwen3 report: 0.6B, of it 0.44B beside the embeddings"},
+      {"qwen3-0.6b", 0.596, 0, 0.002, "Qwen3 report: 0.6B, of it 0.44B outside the embeddings"},
       {"qwen3-1.7b", 1.72, 0, 0.002, "1.7B, 1.4B"},
       {"qwen3-4b", 4.02, 0, 0.002, "4.0B, 3.6B"},
       {"qwen3-8b", 8.19, 0, 0.002, "8.2B, 6.95B"},
@@ -69,7 +69,7 @@ TEST_CASE("parameters of current models as published", "[cost][models]") {
       {"glm-5", 744, 40, 0.02, "744B, 40B activated"},
       {"glm-5.2", 744, 40, 0.02, "744B-A40B"},
       {"minimax-m2", 229, 10, 0.04, "229B, 10B activated"},
-      {"gemma-3-1b", 1.0, 0, 0.001, "report, table 1: 302M of embeddings, 698M beside"},
+      {"gemma-3-1b", 1.0, 0, 0.001, "report, table 1: 302M of embeddings, 698M outside them"},
       {"gemma-3-4b", 3.884, 0, 0.003, "675M + 3,209M"},
       {"gemma-3-12b", 11.771, 0, 0.003, "1,012M + 10,759M"},
       {"gemma-3-27b", 27.016, 0, 0.003, "1,416M + 25,600M"},
@@ -89,11 +89,12 @@ TEST_CASE("parameters of current models as published", "[cost][models]") {
   CHECK(near(shape_of("gpt-oss-120b").weight_bytes() / 1073741824.0, 60.8, 0.005));
   // EAGLE-3's head for Llama-3.1-8B: .42B, 850 MB in 16 bits, without embeddings, which are the target's.
   CHECK(near(1e-9 * shape_of("eagle3-llama-3.1-8b").own_parameters(), 0.425, 0.005));
-  // DeepSeek-V3's report: 14B of the module for the next token but one, with its copies of embeddings and LM head.
+  // DeepSeek-V3's report: 14B for the multi-token prediction module, with its copies of embeddings and LM head.
   CHECK(near(1e-9 * shape_of("deepseek-v3-mtp").total_parameters(), 14.0, 0.06));
-  // GLM-5.2's: 9.95B in its 791 tensors, the indexer's too, without copies of embeddings and LM head (antirez/ds4 issue 458).
+  // GLM-5.2's module: 9.95B in its 791 tensors, including the indexer's, without copies of embeddings and LM head (antirez/ds4
+  // issue 458).
   CHECK(near(1e-9 * shape_of("glm-5-mtp").own_parameters(), 9.95, 0.001));
-  // Kimi K2.5's experts have four bits and a scale of 16 for each 32, all else 16.
+  // Kimi K2.5's experts have four bits and a 16-bit scale per 32 weights; all other weights have 16 bits.
   const ModelShape kimi = shape_of("kimi-k2.5");
   CHECK(kimi.weight_bytes() == 2.0 * (kimi.total_parameters() - kimi.expert_parameters()) + 4.5 / 8 * kimi.expert_parameters());
 }
@@ -112,21 +113,21 @@ TEST_CASE("latent attention: its cache, its products, its time", "[cost][models]
   const auto model = priced(small + "}");
   CHECK(near(model->pass(Role::target, {3, 1, 1000, 1}).kv, 2.0 * 40 * 2 * 3 * 1001 / 1e12));
   CHECK(near(kept_bytes(*model, 1000), 2.0 * 40 * 2 * 1000));
-  // The weights of a pass of one token are all parameters, each once.
+  // The weights of a pass of one token are all parameters, each read once.
   const double weights = 2.0 * (shape_of(small + "}").layer_parameters() + 1000.0 * 100);
   CHECK(near(model->pass(Role::target, {1, 1, 0, 1}).weights, weights / 1e12, 0.05));
-  // The latent vector is not cut between GPUs: each reads it whole.
+  // The latent vector is not divided among GPUs: each reads it completely.
   CHECK(near(priced(small + ", tensor_parallel: 4}")->pass(Role::target, {3, 1, 1000, 1}).kv, 2.0 * 40 * 2 * 3 * 1001 / 1e12));
   CHECK(near(kept_bytes(*priced(small + ", tensor_parallel: 4}"), 1000), 2.0 * 40 * 2 * 1000));
-  // Operations, where arithmetic is dear: each head's query meets 40 elements of a key and adds up 32 of a value, at the share
-  // of the peak that FlashMLA reaches.
+  // Operations, if arithmetic is slow: each head's query meets 40 elements of a key and adds up 32 of a value, at the share of
+  // the peak that FlashMLA reaches.
   std::string slow = kPlainGpu;
   slow.replace(slow.find("20000"), 5, "1.000");
   const double pairs = 3.0 * (5 * 1000 + 15);
   CHECK(near(priced(small + "}", slow)->pass(Role::target, {3, 5, 1000, 5}).kv, 2.0 * 2 * 4 * (40 + 32) * pairs / (0.67 * 1e12)));
 }
 
-TEST_CASE("sparse attention: an indexer reads all its keys, attention what it picks", "[cost][models]") {
+TEST_CASE("sparse attention: an indexer reads all its keys, attention only the picked ones", "[cost][models]") {
   const std::string base =
       "{layers: 4, hidden: 256, heads: 4, kv_heads: 4, head_dim: 24, ffn: 300, vocab: 1000, latent: 32, rope_dim: 8, query_rank: "
       "20, value_dim: 16";
@@ -136,25 +137,25 @@ TEST_CASE("sparse attention: an indexer reads all its keys, attention what it pi
   };
   const double entry = 4.0 * (32 + 8) * 2;  // bytes of all layers
   const double key = 128 + 4;               // a layer's, with its scale
-  // The engine's time to select from the scores, a row at a time on one multiprocessor, here the only one.
+  // The engine's time to select from the scores: one row at a time on one multiprocessor, here the only one.
   const auto selection = [](double rows, double pairs, double layers) { return 0.45e-9 * rows * pairs * layers; };
   const auto indexed = [&](double sequences, double rows, double keys, double pairs, double layers) {
     return layers * (sequences * keys * key + rows * pairs * 8) / 1e12 + selection(rows, pairs, layers);
   };
-  // One token looks at 100 of 1,000; what it picks from grows with the context.
+  // One token reads 100 of 1,000 keys; the indexer's part grows with the context.
   CHECK(near(kv({1, 1, 1000, 1}, picks), entry * 100 / 1e12 + indexed(1, 1, 1001, 1001, 4)));
   CHECK(near(kv({1, 1, 3000, 1}, picks), entry * 100 / 1e12 + indexed(1, 1, 3001, 3001, 4)));
   CHECK(near(kv({1, 1, 1000, 1}, ""), entry * 1001 / 1e12));
-  // Verified tokens pick each for itself, keys are read once a sequence.
+  // Each verified token picks its own keys; keys are read once per sequence.
   CHECK(near(kv({3, 5, 1000, 5}, picks), entry * 3 * 500 / 1e12 + indexed(3, 15, 1005, 1003, 4)));
-  // No more entries than there are.
+  // At most the existing entries.
   CHECK(near(kv({1, 5, 200, 5}, picks), entry * 205 / 1e12 + indexed(1, 5, 205, 203, 4)));
   CHECK(near(kv({1, 1, 50, 1}, picks), entry * 51 / 1e12 + indexed(1, 1, 51, 51, 4)));
-  // Layers that take the picks of one before have no indexer.
+  // Layers that reuse the picks of an earlier one have no indexer.
   CHECK(near(kv({1, 1, 1000, 1}, picks + ", index_layers: 1"), entry * 100 / 1e12 + indexed(1, 1, 1001, 1001, 1)));
-  // Neither part is cut between GPUs.
+  // Neither part is divided among GPUs.
   CHECK(near(kv({1, 1, 1000, 1}, picks + ", tensor_parallel: 4"), entry * 100 / 1e12 + indexed(1, 1, 1001, 1001, 4)));
-  // Where arithmetic is dear: 2 heads of 128 a pair in 8 bits at half of the peak.
+  // If arithmetic is slow: 2 heads of 128 per pair in 8 bits at half of the peak.
   std::string slow = kPlainGpu;
   slow.replace(slow.find("fp8_tflops: 20000"), 17, "fp8_tflops: 0.010");
   CHECK(near(kv({3, 5, 1000, 5}, picks, slow),
@@ -166,7 +167,7 @@ TEST_CASE("sparse attention: an indexer reads all its keys, attention what it pi
   CHECK(shape.kv_bytes_per_token() == entry + 4 * key);
   CHECK(near(kept_bytes(*priced(base + picks + "}"), 1000), 1000 * (entry + 4 * key)));
   CHECK(near(kept_bytes(*priced(base + picks + ", kv_bits: 8}"), 1000), 1000 * (entry / 2 + 4 * key)));
-  // By name: 61 keys of 132 bytes beside DeepSeek-V3's 70 kB; in GLM-5.2 a layer in four has them.
+  // By name: 61 keys of 132 bytes on top of DeepSeek-V3's 70 kB; in GLM-5.2 a layer in four has them.
   CHECK(shape_of("deepseek-v3.2").kv_bytes_per_token() == shape_of("deepseek-v3").kv_bytes_per_token() + 61.0 * 132);
   CHECK(shape_of("glm-5.2").kv_bytes_per_token() == 78.0 * 576 * 2 + 21.0 * 132);
   CHECK(shape_of("glm-5").total_parameters() - shape_of("glm-5.2").total_parameters() ==
@@ -190,9 +191,9 @@ TEST_CASE("compressed attention: a window, and entries of several tokens", "[cos
     return (sequences * tokens / 4 * key + rows * pairs / 4 * 8) / 1e12 + 0.45e-9 * rows * pairs / 4;
   };
   CHECK(near(kv({1, 1, 1280, 1}, entries), entry * (3 * 101 + 10 + 1280 / 128) / 1e12 + indexed(1, 1, 1281, 1281)));
-  // Verified tokens pick each for itself, the rest is read once a sequence. Mutant: entries are picked once.
+  // Each verified token picks its own entries; the rest is read once per sequence. Mutant: entries are picked once.
   CHECK(near(kv({3, 5, 1280, 5}, entries), 3 * entry * (3 * 105 + 50 + 10) / 1e12 + indexed(3, 15, 1285, 1283)));
-  // Before the window is full, and no more picks than entries.
+  // Before the window is full, and with more picks than entries.
   CHECK(near(kv({1, 1, 20, 1}, entries), entry * (3 * 21 + 5 + 20.0 / 128) / 1e12 + indexed(1, 1, 21, 21)));
   CHECK(near(kv({1, 1, 1280, 1}, ""), entry * 3 * 101 / 1e12));
   const ModelShape shape = shape_of(base + entries + "}");
@@ -202,11 +203,11 @@ TEST_CASE("compressed attention: a window, and entries of several tokens", "[cos
   CHECK(shape.layer_parameters() == 3 * layer + indexer + compressors);
   CHECK(shape.kv_bytes_per_token() == Approx(entry * (1 + 0.25 + 1.0 / 128) + key / 4));
   CHECK(near(kept_bytes(*priced(base + entries + "}"), 1280), entry * (3 * 100 + 320 + 10) + 320 * key));
-  // Hyper-connections: 25 us a layer, and the streams read and written around both parts.
+  // Hyper-connections: 25 us per layer, and the streams read and written around both parts.
   const auto launch = [&](const std::string& more) { return priced(base + more + "}")->pass(Role::target, {1, 8, 0, 8}).launch; };
   const double vectors = 2 * (4 + 1 + 4 + 1 + 4);
   CHECK(launch(", residual_streams: 4") - launch("") == Approx(3 * (25e-6 + 8 * vectors * 256 * 2 / 1e12)));
-  // Public counts: 284B and 1.6T parameters, 13B and 49B of them met by a token.
+  // Public counts: 284B and 1.6T parameters, of which 13B and 49B are active per token.
   CHECK(shape_of("deepseek-v4-flash").total_parameters() == Approx(284e9).epsilon(0.01));
   CHECK(shape_of("deepseek-v4-flash").active_parameters() == Approx(13e9).epsilon(0.06));
   CHECK(shape_of("deepseek-v4-pro").total_parameters() == Approx(1.6e12).epsilon(0.02));
@@ -215,7 +216,7 @@ TEST_CASE("compressed attention: a window, and entries of several tokens", "[cos
 
 TEST_CASE("windows by layer: cache read and held", "[cost][models]") {
   const std::string base = "{layers: 6, hidden: 256, heads: 4, kv_heads: 2, head_dim: 64, ffn: 512, vocab: 1000";
-  const double layer = 2.0 * 2 * 64 * 2;  // bytes a token
+  const double layer = 2.0 * 2 * 64 * 2;  // bytes per token
   const auto kv = [&](const std::string& more, double context) {
     return priced(base + more + "}")->pass(Role::target, {1, 1, context, 1}).kv;
   };
@@ -227,32 +228,33 @@ TEST_CASE("windows by layer: cache read and held", "[cost][models]") {
   CHECK(shape_of(base + gemma + "}").kv_bytes_per_token() == 6 * layer);
   // All layers, as before.
   CHECK(near(kv(", kv_window: 100", 1000), layer * 6 * 101 / 1e12));
-  // Llama 4: in chunks a token sees half of one in the middle; all of it may lie in memory.
+  // Llama 4: with chunked attention a token sees half a chunk on average; all of the chunk may lie in memory.
   const std::string llama = ", kv_window: 100, window_layers: 4, chunked: true";
   CHECK(near(kv(llama, 1000), layer * (4 * 51 + 2 * 1001) / 1e12));
   CHECK(near(kv(llama, 100), layer * 6 * 101 / 1e12));
   CHECK(near(kept_bytes(*priced(base + llama + "}"), 1000), layer * (4 * 100 + 2 * 1000)));
   // Linear attention keeps nothing that grows.
   CHECK(near(kv(", linear_layers: 4", 1000), layer * 2 * 1001 / 1e12));
-  // Gemma 4: the layers that see all have heads of their own, and one projection for keys and values.
+  // Gemma 4: the layers with full attention have their own heads, and one projection for keys and values.
   const std::string global =
       ", kv_window: 100, window_layers: 5, global_head_dim: 128, global_kv_heads: 1, global_one_value: true";
   CHECK(near(kv(global, 1000), (layer * 5 * 101 + 2.0 * 128 * 2 * 1001) / 1e12));
   const double local = 256.0 * (4 + 2 * 2) * 64 + 4 * 64 * 256.0;
   const double wide = 256.0 * (4 + 1) * 128 + 4 * 128 * 256.0;
   CHECK(shape_of(base + global + "}").layer_parameters() == 5 * local + wide + 6 * 3 * 256.0 * 512);
-  // By name: gpt-oss reads 128 tokens in half of its layers, Llama 4 sees all in 12 of 48, Mistral's window is old.
+  // By name: gpt-oss reads 128 tokens in half of its layers, Llama 4 sees all in 12 of 48; Mistral's window is that of old
+  // versions.
   CHECK(near(priced("gpt-oss-20b")->pass(Role::target, {1, 1, 8000, 1}).kv, 2.0 * 8 * 64 * 2 * (12 * 129 + 12 * 8001) / 1e12));
   CHECK(near(priced("llama-4-scout")->pass(Role::target, {1, 1, 80000, 1}).kv,
              2.0 * 8 * 128 * 2 * (36 * 4097 + 12 * 80001.0) / 1e12));
 }
 
-TEST_CASE("linear attention: products of its own, and a state that is read once and written for each token", "[cost][models]") {
+TEST_CASE("linear attention: its own products, and a state that is read once and written for each token", "[cost][models]") {
   const std::string base = "{layers: 4, hidden: 256, heads: 4, kv_heads: 2, head_dim: 64, ffn: 512, vocab: 1000";
   const std::string delta =
       ", linear_layers: 3, linear_value_heads: 8, linear_key_heads: 4, linear_head_dim: 32, linear_convolved: 4";
   const double state = 3.0 * (8 * 32 * 32 * 4 + (2 * 4 + 8) * 32 * 3 * 2);
-  const double keys = 2.0 * 2 * 64 * 2;  // bytes a token in the one layer that caches them
+  const double keys = 2.0 * 2 * 64 * 2;  // bytes per token in the one layer that caches them
   const ModelShape shape = shape_of(base + delta + "}");
   CHECK(shape.recurrent_bytes() == state);
   CHECK(shape.kv_bytes_per_token() == keys);
@@ -266,8 +268,8 @@ TEST_CASE("linear attention: products of its own, and a state that is read once 
     return priced(base + delta + more + "}")->pass(Role::target, pass).kv;
   };
   CHECK(near(kv({1, 1, 1000, 1}), (keys * 1001 + 2 * state) / 1e12));
-  CHECK(near(kv({3, 5, 1000, 5}), 3 * (keys * 1005 + 6 * state) / 1e12));  // a verification keeps the state behind each token
-  CHECK(near(kv({3, 5, 0, 1}), 3 * (keys * 5 + 2 * state) / 1e12));        // a prompt that behind its last
+  CHECK(near(kv({3, 5, 1000, 5}), 3 * (keys * 1005 + 6 * state) / 1e12));  // a verification keeps the state after each token
+  CHECK(near(kv({3, 5, 0, 1}), 3 * (keys * 5 + 2 * state) / 1e12));        // a prompt keeps the state after its last token
   CHECK(near(kv({1, 1, 1000, 1}, ", state_bits: 16"), (keys * 1001 + 2 * 3.0 * (8 * 32 * 32 * 2 + 16 * 32 * 3 * 2)) / 1e12));
   CHECK(near(kv({1, 1, 1000, 1}, ", tensor_parallel: 2"), (keys * 1001 + 2 * state) / 2e12));
 
@@ -292,7 +294,7 @@ TEST_CASE("mixtures with dense layers and parts that all tokens pass", "[cost][m
   CHECK(shape.layer_parameters() == 5 * attention + 2 * 3 * 256.0 * 1024 + 3 * (3 * 256.0 * 256 + 8 * expert));
   CHECK(shape.expert_parameters() == 3 * 8 * expert);
   CHECK(shape.active_parameters() == 5 * attention + 2 * 3 * 256.0 * 1024 + 3 * (3 * 256.0 * 256 + 2 * expert) + 1000.0 * 256);
-  // One token reads what is active, each weight once, and activations of a row.
+  // One token reads the active weights, each once, and the activations of a row.
   const double weights = priced(base)->pass(Role::target, {1, 1, 0, 1}).weights;
   CHECK(weights * 1e12 > 2.0 * shape.active_parameters());
   CHECK(weights * 1e12 < 2.0 * shape.active_parameters() * 1.04);
@@ -311,7 +313,7 @@ TEST_CASE("types of weights, activations and cache", "[cost][models]") {
   CHECK(shape("nvfp4").weight_bits == 4.5);
   CHECK(shape("{weights: int4, activations: bf16, cache: fp8}").kv_bits == 8);
   CHECK(shape("{cache: fp8}").weight_bits == 16);
-  // Bits that are given replace the type's, for formats without a word.
+  // Given bits override the type's, for formats without a name.
   const ModelShape bits = shape_of(base + ", dtype: int4, weight_bits: 5, kv_bits: 8}");
   CHECK(bits.weight_bits == 5);
   CHECK(bits.product_type.empty());
@@ -340,7 +342,7 @@ TEST_CASE("types of weights, activations and cache", "[cost][models]") {
   CHECK(near(products(", dtype: fp8", 4) / products(", dtype: fp8", 1), 1.0, 0.005));
 }
 
-TEST_CASE("what layers cannot be is refused", "[cost][models]") {
+TEST_CASE("impossible layers are refused", "[cost][models]") {
   const auto mistake = [](const std::string& more) {
     std::string text;
     make_cost(
@@ -360,7 +362,7 @@ TEST_CASE("what layers cannot be is refused", "[cost][models]") {
   CHECK(mistake("dtype: fp9").find("weights is \"fp9\", did you mean \"fp8\"? allowed: bf16, fp16, fp8") != std::string::npos);
   CHECK(mistake("dtype: {weights: nvfp4, activations: fp8}")
             .find("activations are fp8 with weights of nvfp4, allowed with them: nvfp4, bf16") != std::string::npos);
-  CHECK(mistake("dtype: int8").find("the target's weights of int8 are multiplied with activations of int8, arithmetic that") !=
+  CHECK(mistake("dtype: int8").find("the target's weights of int8 are multiplied with activations of int8, but") !=
         std::string::npos);
   CHECK(mistake("dtype: {weights: int8, activations: bf16}").empty());
   CHECK(mistake("dtype: [int8]").find("dtype") != std::string::npos);

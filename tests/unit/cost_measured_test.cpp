@@ -1,4 +1,4 @@
-// The shipped roofline against measured passes (tests/data/pass_times.csv): goals, and every exception with its figure.
+// The built-in roofline compared with measured passes (tests/data/pass_times.csv): goals, and every exception with its value.
 #include "sim/foundation/base/whole_file.h"
 #include "tests/support/costs.h"
 
@@ -120,13 +120,13 @@ TEST_CASE("measured verification passes: A100 and RTX 4090 within the goals", "[
     holds(rows, 128, 3, 10);
     holds(rows, 512, 5, 17);
   }
-  // The model that no fit saw, by itself.
+  // The model that no fit saw, separately.
   holds(of("a100-80gb-sxm", {{"llama-3-8b", "1"}}, "products"), 128, 3, 10);
   holds(of("a100-80gb-sxm", {{"llama-3-8b", "1"}}, "products"), 512, 5, 17);
 }
 
-// The H100's library takes 65 us for qkv of Llama-2-7B at 72 to 96 tokens and 41 us at 112 to 128: to 96 rows its tiles have 64,
-// so that they come in two rows of tiles. Without most_small_rows of its calibration the goals are missed, by 12.6 % at 72.
+// The H100's library takes 65 us for qkv of Llama-2-7B at 72 to 96 tokens and 41 us at 112 to 128: up to 96 rows its tiles have
+// 64, so that they come in two rows of tiles. Without most_small_rows of its calibration the goals are missed, by 12.6 % at 72.
 TEST_CASE("measured verification passes: H100 within the goals", "[cost][measured]") {
   const auto h100 = of("h100-sxm", {{"llama-2-7b", "1"}}, "products");
   CHECK(h100.size() == 20);
@@ -134,7 +134,7 @@ TEST_CASE("measured verification passes: H100 within the goals", "[cost][measure
   holds(h100, 512, 5, 17);
 }
 
-// Sets beyond the summary rows: what the shipped figures reach, so that a change that makes them worse is seen.
+// Sets beyond the summary rows: the errors of the built-in parameters, so that a change for the worse is noticed.
 TEST_CASE("measured passes of all shapes, seen by the fit or not", "[cost][measured]") {
   struct Reach {
     const char* gpu;

@@ -1,6 +1,5 @@
-// Parts of the price of a pass that tables of served times hold as a sum alone, each by hand: experts beside each other, the
-// router, small kernels, all-reduces of mixtures, checkpoints by name, and Marlin's weights. Each case says which mutant it
-// rejects.
+// Parts of a pass's latency that tables of served times contain only as a sum, each by hand: concurrent experts, the router,
+// small kernels, all-reduces of mixtures, checkpoints by name, and Marlin's weights. Each case names the mutant that it rejects.
 #include "sim/hardware/gpu/kernels.h"
 #include "sim/hardware/latency/engine.h"
 #include "sim/hardware/latency/step_tables.h"
@@ -26,7 +25,7 @@ using specsim::tests::shape_of;
 
 namespace {
 
-// 1 TB/s and arithmetic for nothing: time is bytes, and `kernel_us` a product.
+// 1 TB/s and arithmetic that takes no time: time is bytes, and `kernel_us` per product.
 std::string plain_gpu(double kernel_us) {
   return fmt::format(
       "{{memory_gb: 2000, bandwidth_gb_per_s: 1000, bf16_tflops: 20000, fp8_tflops: 20000, multiprocessors: 1, link_gb_per_s: "
@@ -40,7 +39,7 @@ double products(const CostModel& model, double rows) {
   return time.weights + time.compute;
 }
 
-// Three layers, the first of them dense; a token meets one expert of four, of 25 MB, and the shared one, of 100 MB.
+// Three layers, the first of them dense; a token uses one expert of four, of 25 MB, and the shared one, of 100 MB.
 const std::string kMixture =
     "{layers: 3, dense_layers: 1, hidden: 4096, heads: 32, kv_heads: 8, head_dim: 128, ffn: 4096, gated: true, vocab: 1000, "
     "experts: 4, experts_per_token: 1, expert_ffn: 1024, shared_ffn: 4096}";
@@ -54,7 +53,7 @@ Engine engine_named(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("shared experts hide behind the others but for their bytes, up to so many rows of a captured pass",
+TEST_CASE("shared experts hide under the others except for their bytes, up to a number of rows of a captured pass",
           "[cost][mixtures]") {
   const auto over = [](double rows, const std::string& engine) {
     return products(
@@ -62,8 +61,8 @@ TEST_CASE("shared experts hide behind the others but for their bytes, up to so m
                                            plain_gpu(10), kMixture, engine)),
         rows);
   };
-  // Two products of the shared expert take 10 us each beside their bytes, in two layers. Mutants: all of it hides (sharing is 0),
-  // which saves 240 us; rows beyond, and passes without a graph, have it as well. What rows move is not
+  // Two products of the shared expert take 10 us each in addition to their bytes, in two layers. Mutants: all of it hides
+  // (sharing is 0), which saves 240 us; passes of more rows, or without a graph, save it as well. The time to move rows is not
   // bytes of weights, and hides too: 5 % of it.
   const double saved = 2 * 2 * 10e-6;
   for (const double rows : {1.0, 8.0})
@@ -74,7 +73,7 @@ TEST_CASE("shared experts hide behind the others but for their bytes, up to so m
   CHECK(over(8, "graphs: true, largest_graph: 4") == over(8, "graphs: true, largest_graph: 4, shared_rows: 8"));
 }
 
-TEST_CASE("measured experts begin behind the router's scores, and attention of bf16 is multiplied as such", "[cost][mixtures]") {
+TEST_CASE("measured experts begin after the router's scores, and attention of bf16 is multiplied as such", "[cost][mixtures]") {
   const Hardware hardware = hardware_of("h200-sxm");
   const Engine engine = engine_named("vllm");
   // Mutants: no router; a router of the layers' type; experts and router in the dense layer too; attention in the layers' type.
@@ -92,7 +91,8 @@ TEST_CASE("measured experts begin behind the router's scores, and attention of b
         return own.product(rows, inner, outer, plain ? WeightType{} : layer_type(shape));
       };
       double sum = 3 * (one(4096, (32 + 2 * 8) * 128, plain_attention) + one(32 * 128, 4096, plain_attention));
-      sum += 3 * (one(4096, 2 * 4096, false) + one(4096, 4096, false));  // one dense layer, two with a shared expert as wide
+      sum += 3 * (one(4096, 2 * 4096, false) +
+                  one(4096, 4096, false));  // one dense layer, two with a shared expert of the same width
       sum += 2 * (own.experts(rows) + one(4096, 4, true));
       sum += one(4096, 1000, true);  // the LM head
       CHECK(near(products(*model, rows), sum, 1e-9));
@@ -100,14 +100,14 @@ TEST_CASE("measured experts begin behind the router's scores, and attention of b
   }
 }
 
-TEST_CASE("experts of which nothing was measured have no router of their own", "[cost][mixtures]") {
+TEST_CASE("unmeasured experts have no separate router", "[cost][mixtures]") {
   const auto over = [](double kernel_us) {
     return products(*make_cost("roofline", fmt::format("{{hardware: {}, target: {}, draft: none, engine: bare}}",
                                                        plain_gpu(kernel_us), kMixture)),
                     1);
   };
   // Two products of attention, a dense or shared feed-forward's two in each layer, the experts' two in two layers, the LM head.
-  // Mutant: the router is priced beside the formula too, 2 more.
+  // Mutant: the router is counted outside the formula too, 2 more.
   CHECK(near(over(10) - over(0), (3 * (2 + 2) + 2 * 2 + 1) * 10e-6, 1e-6));
 }
 
@@ -122,7 +122,7 @@ TEST_CASE("small kernels of linear attention are counted by the layer", "[cost][
   const auto linear = [&](const std::string& target) {
     return pass(target, "linear_kernels: 11").kv - pass(target, "linear_kernels: 4").kv;
   };
-  // Mutants: of all layers, of those with attention.
+  // Mutants: all layers, or those with attention.
   const ModelShape hybrid = shape_of("qwen3.5-4b");
   REQUIRE(hybrid.linear_layers > 0.0);
   REQUIRE(hybrid.linear_layers < hybrid.layers);
@@ -130,11 +130,11 @@ TEST_CASE("small kernels of linear attention are counted by the layer", "[cost][
   CHECK(linear("qwen3-4b") == 0.0);
 }
 
-TEST_CASE("another engine's all-reduce is of mixtures alone where the engine says so", "[cost][mixtures]") {
+TEST_CASE("another engine's all-reduce belongs only to mixtures if the engine's file states this", "[cost][mixtures]") {
   Engine engine = engine_named("sglang");
   REQUIRE(engine.implementations[0].mixtures);
   const auto chosen = [&](double capability, bool mixture) { return allreduce_choice(engine, "sglang", capability, mixture); };
-  // Mutants: of none, of all; norms stay in the all-reduce that does not take them.
+  // Mutants: none, or all; norms stay in an all-reduce that does not include them.
   for (const double capability : {9.0, 10.0}) {
     CHECK(chosen(capability, true).library == "trtllm");
     CHECK(chosen(capability, true).rule.fuses_norms);
@@ -144,7 +144,7 @@ TEST_CASE("another engine's all-reduce is of mixtures alone where the engine say
   CHECK(chosen(8.0, true).library == "sglang");
   engine.implementations[0].mixtures = false;
   CHECK(chosen(9.0, false).library == "trtllm");
-  // And passes take it: a dense one the engine's own, a mixture FlashInfer's, which is TensorRT-LLM's.
+  // Passes use it: a dense model the engine's own all-reduce, a mixture FlashInfer's, which is TensorRT-LLM's.
   const auto communication = [](const std::string& target, const std::string& more) {
     return make_cost("roofline", fmt::format("{{hardware: h200-sxm, target: {{preset: {}, tensor_parallel: 2}}, draft: none, "
                                              "engine: {{preset: sglang{}}}}}",
@@ -161,7 +161,7 @@ TEST_CASE("another engine's all-reduce is of mixtures alone where the engine say
         communication("qwen3-30b-a3b", ", implementations: [{operation: allreduce, kernel: SGLang_CustomAllReduce_graph}]"));
 }
 
-TEST_CASE("a served row is priced as the checkpoint that its word names", "[cost][mixtures]") {
+TEST_CASE("a served row is estimated with the checkpoint that its type names", "[cost][mixtures]") {
   const auto served = [](const std::string& model, const std::string& precision) {
     const PricedSteps table = price_step_table(
         "served.csv",
@@ -169,7 +169,7 @@ TEST_CASE("a served row is priced as the checkpoint that its word names", "[cost
          {"sglang", model, "b200_sxm", precision, "1000", "1000", "8", "1", "8"}});
     return table.rows.front().priced_ms;
   };
-  // One client: steps of a decoding over .9 of the prompt and half of .9 of the output, and no prompts beside it.
+  // One client: steps of a decoding over .9 of the prompt and half of .9 of the output, without prompts in them.
   const auto priced = [](const std::string& model, const std::string& dtype) {
     return 1e3 * make_cost("roofline",
                            fmt::format("{{hardware: b200, target: {{preset: {}, tensor_parallel: 8, kv_bits: 8, dtype: {}}}, "
@@ -178,12 +178,12 @@ TEST_CASE("a served row is priced as the checkpoint that its word names", "[cost
                      ->pass(Role::target, {1, 1, 900 + 450, 1})
                      .total();
   };
-  // Mutants: checkpoints are not looked at (fp8 by tensor, attention in fp4); attention's projections are what `weights` says.
+  // Mutants: checkpoints are not looked at (fp8 by tensor, attention in fp4); attention's projections have the type of `weights`.
   CHECK(near(served("glm-5", "fp8"), priced("glm-5", "fp8_block"), 1e-9));
   CHECK_FALSE(near(served("glm-5", "fp8"), priced("glm-5", "fp8"), 1e-3));
   CHECK(near(served("deepseek-v3", "fp4"), priced("deepseek-v3", "{weights: nvfp4, attention: bf16}"), 1e-9));
   CHECK_FALSE(near(served("deepseek-v3", "fp4"), priced("deepseek-v3", "nvfp4"), 1e-3));
-  // A model without such a checkpoint is cut to the word's own type.
+  // A model without such a checkpoint is cut to the type of that name.
   CHECK(near(served("llama-3.1-70b", "fp4"), priced("llama-3.1-70b", "nvfp4"), 1e-9));
 }
 
@@ -211,7 +211,7 @@ TEST_CASE("weights alone are read at the engine's share of a plain kernel's band
   const double head = 2.0 * 1000 * 4096 / 1e12;
   const double layers = over("bf16", "vllm", 1) - head;
   const std::string eight = "{weights: int8, activations: bf16}";
-  // Marlin's, and the middle of libraries. Mutant: the share of 8 bits for 4 and the other way round.
+  // Marlin's share, and the median of libraries. Mutant: the shares of 8 and 4 bits are exchanged.
   struct Row {
     const char* engine;
     double four, eight;
@@ -222,7 +222,7 @@ TEST_CASE("weights alone are read at the engine's share of a plain kernel's band
     CHECK(near(over("int4", row.engine, 1) - head, 4.125 / 16 * layers / row.four, 0.003));
     CHECK(near(over(eight, row.engine, 1) - head, layers / 2 / row.eight, 0.003));
   }
-  // Marlin takes no longer over more rows; the middle of libraries takes 6 % and 3 % more for each doubling to 64. Mutants:
+  // Marlin takes no longer over more rows; the median of libraries takes 6 % and 3 % more for each doubling to 64. Mutants:
   // growth without an end; that of 8 bits for 4.
   for (const char* engine : {"vllm", "sglang", "vllm_sync", "sglang_sync"})
     CHECK(near(over("int4", engine, 16), over("int4", engine, 1), 0.02));
@@ -236,10 +236,10 @@ TEST_CASE("weights alone are read at the engine's share of a plain kernel's band
   }
 }
 
-TEST_CASE("experts in fp8 by tensor are priced as blocks where they were measured at much more", "[cost][mixtures]") {
+TEST_CASE("experts in fp8 by tensor are estimated as blocks if they were measured at much more", "[cost][mixtures]") {
   const ModelShape shape = shape_of(kMixture.substr(0, kMixture.size() - 1) + ", dtype: fp8}");
   REQUIRE(shape.expert_type == "fp8");
-  // Two kernels whose formula is a floor of 10 us and nothing else; the correction makes that by tensor so many times as long.
+  // Two kernels whose formula is only a floor of 10 us; the correction multiplies the time of the one by tensor.
   const auto priced = [&](double dearer) {
     KernelFit blocks;
     blocks.kind = KernelKind::experts;
@@ -259,14 +259,15 @@ TEST_CASE("experts in fp8 by tensor are priced as blocks where they were measure
     hardware.kernels = std::make_shared<KernelFits>(KernelFits{{tensor, blocks}});
     return 1e6 * KernelsOf(hardware, "vllm", shape).experts(4);
   };
-  // Mutants: never as blocks, always as blocks, the cheaper of both.
+  // Mutants: never as blocks, always as blocks, the faster of both.
   CHECK(near(priced(1.4), 14, 1e-6));
   CHECK(near(priced(1.6), 10, 1e-6));
   CHECK(near(priced(0.8), 8, 1e-6));
 }
 
-TEST_CASE("experts of four bits are priced by Marlin as it was measured with another such type", "[cost][mixtures]") {
-  // 1 TB/s, and kernels that read at half of it, with a floor each: 10 us the plain one, 30 and 50 two of Marlin, 70 another.
+TEST_CASE("experts of four bits are estimated by Marlin as it was measured with another such type", "[cost][mixtures]") {
+  // 1 TB/s, and kernels that read at half of it, with a floor each: 10 us for the plain one, 30 and 50 for two of Marlin, 70 for
+  // another.
   const auto fit = [](const char* engine, const char* kernel, const char* dtype, double floor_us, double rows) {
     KernelFit one;
     one.kind = KernelKind::experts;
@@ -276,7 +277,7 @@ TEST_CASE("experts of four bits are priced by Marlin as it was measured with ano
     one.dtype = *find_dtype(dtype);
     one.figures = {0.5, 1, 12, floor_us, 0, 0, 0};
     one.over = {0, 10};
-    one.by = {{9}, {}, {3}, {}};  // one layer, of 512 experts of which a token meets 8
+    one.by = {{9}, {}, {3}, {}};  // one layer, of 512 experts of which a token uses 8
     one.correction = {0, 0};
     return one;
   };
@@ -299,21 +300,23 @@ TEST_CASE("experts of four bits are priced by Marlin as it was measured with ano
   const KernelFit others = fit("sglang", "a_marlin_moe", "w4a16_mxfp4", 50, 200);
   const KernelFit packed = fit("vllm", "flashinfer_trtllm", "w4a16_mxfp4", 70, 900);
   const std::vector<KernelFit> all = {plain, packed, others, own};
-  const double bytes = 3.0 * 4096 * 1024 / 0.5e12 * 1e6;  // us of the one expert that a token meets, a byte a weight
-  // Mutants: the plain kernel's by bytes (10); any kernel of the type (70); that of most layers whoever's (50); MXFP4's bytes.
+  const double bytes = 3.0 * 4096 * 1024 / 0.5e12 * 1e6;  // us of the one expert that a token uses, a byte per weight
+  // Mutants: the plain kernel's by bytes (10); any kernel of the type (70); the one measured with most layers, whatever its
+  // engine (50); MXFP4's bytes.
   CHECK(near(priced("int4_g32", "vllm", all), 30 + 4.5 / 8 * bytes, 1e-6));
   CHECK(near(priced("int4", "vllm", all), 30 + 4.125 / 8 * bytes, 1e-6));
   CHECK(near(priced("int4_g32", "vllm", {plain, packed, others}), 50 + 4.5 / 8 * bytes, 1e-6));
-  // What the formula misses of 512 experts is true of 64, and not of 4. Mutants: never, always.
+  // The formula's error for 512 experts holds for 64, and not for 4. Mutants: never, always.
   KernelFit twice = own;
   twice.correction = {std::log(2.0), std::log(2.0)};
   CHECK(near(priced("int4", "vllm", {plain, twice}), 30 + 4.125 / 8 * bytes, 1e-6));
   std::string many = kMixture;
   many.replace(many.find("experts: 4,"), 11, "experts: 64,");
   CHECK(near(priced_of(many, "int4", "vllm", {plain, twice}), 2 * (30 + 4.125 / 8 * bytes), 1e-6));
-  // TensorRT-LLM has kernels of its own; bytes serve. Mutant: Marlin under every engine.
+  // TensorRT-LLM has its own kernels, so the time follows from bytes. Mutant: Marlin under every engine.
   CHECK(priced("int4_g32", "trtllm", all) < 30 + 4.5 / 8 * bytes);
-  // MXFP4 where integers alone were measured (Ampere); not where it was itself, on one other layer. Mutant: by its own type.
+  // MXFP4 if only integer types were measured (Ampere); not if it was measured itself, on one other layer. Mutant: by its own
+  // type.
   CHECK(near(priced("mxfp4", "vllm", {plain, fit("vllm", "marlin", "int4_wo", 40, 100)}), 40 + 4.25 / 8 * bytes, 1e-6));
   CHECK(priced("mxfp4", "vllm", {plain, own}) < 30 + 4.25 / 8 * bytes);
 }

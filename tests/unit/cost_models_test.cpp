@@ -77,7 +77,7 @@ TEST_CASE("EAGLE heads: one layer, a product that joins, the rest the target's",
     const char* name;
     double billion;
   };
-  // The authors say 0.24, 0.37, 0.56 and 0.99: the third is 0.62 by the target's own shape.
+  // The authors state 0.24, 0.37, 0.56 and 0.99: the third is 0.62 by the target's own shape.
   for (const Row& row :
        {Row{"eagle-head-7b", 0.24}, Row{"eagle-head-13b", 0.37}, Row{"eagle-head-33b", 0.62}, Row{"eagle-head-70b", 0.99}}) {
     INFO(row.name);

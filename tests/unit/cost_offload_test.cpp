@@ -1,4 +1,4 @@
-// Weights in the host's memory: what a pass takes and what lies in the GPU's, by hand and as published.
+// Weights in the host's memory: the time of a pass and the weights on the GPU, by hand and as published.
 #include "tests/support/costs.h"
 
 #include <catch2/catch.hpp>
@@ -23,21 +23,21 @@ std::unique_ptr<CostModel> offloaded(const std::string& target, const std::strin
 
 }  // namespace
 
-TEST_CASE("a share of the layers over the link, behind what the GPU does", "[cost][offload]") {
+TEST_CASE("a share of the layers over the link, after the work of the GPU", "[cost][offload]") {
   const auto pass = [](const std::string& more, double tokens) {
     return offloaded("{preset: llama-2-13b" + more + "}", "a100-80gb-sxm")->pass(Role::target, {1, tokens, 500, tokens});
   };
   const double layers = 2.0 * shape_of("llama-2-13b").layer_parameters();
   const std::string half = ", offload: {share: 0.5, link_gb_per_s: 10}";
-  // The link is the bound: a pass takes what half of the layers take over it, for 1 token and for 64.
+  // The link is the bound: a pass takes the transfer time of half of the layers, for 1 token and for 64.
   for (const double tokens : {1.0, 8.0, 64.0}) CHECK(near(pass(half, tokens).total(), 0.5 * layers / 10e9));
-  // A link faster than the memory hides behind it.
+  // The time of a link that is faster than the memory is hidden by it.
   CHECK(pass(", offload: {share: 0.5, link_gb_per_s: 5000}", 1).total() == pass("", 1).total());
   CHECK(pass(", offload: {share: 0, link_gb_per_s: 1}", 1).total() == pass("", 1).total());
-  // Fewer bits, fewer bytes; each of two GPUs has a link of its own.
+  // Fewer bits, fewer bytes; each of two GPUs has its own link.
   CHECK(near(pass(half + ", weight_bits: 8", 1).total(), 0.25 * layers / 10e9));
   CHECK(near(pass(half + ", tensor_parallel: 2", 1).total(), 0.25 * layers / 10e9));
-  // Of a mixture the experts that the tokens choose.
+  // For a mixture, only the experts that the tokens choose are transferred.
   const ModelShape mixture = shape_of("mixtral-8x7b");
   const double met = expected_experts(8, 2, 3);
   CHECK(near(
@@ -52,7 +52,7 @@ TEST_CASE("what stays in the GPU's memory", "[cost][offload]") {
   const ModelShape shape = shape_of("llama-2-13b");
   REQUIRE(lines.size() == 3);
   CHECK(near(lines[0].bytes, shape.weight_bytes() - 0.75 * 2.0 * shape.layer_parameters()));
-  CHECK(lines[1].what == "target layers on their way");
+  CHECK(lines[1].what == "target layers being loaded");
   CHECK(near(lines[1].bytes, 2.0 * 2.0 * shape.layer_parameters() / 40));
   CHECK(!offloaded("llama-2-13b")->memory_budget({1, 1000}, 1, Kept::target)->fits());
   CHECK(offloaded("{preset: llama-2-13b, offload: {share: 0.75, link_gb_per_s: 10}}")
@@ -60,10 +60,10 @@ TEST_CASE("what stays in the GPU's memory", "[cost][offload]") {
             ->fits());
 }
 
-TEST_CASE("seconds a token of plain decoding with offloaded weights, as published", "[cost][offload]") {
-  // Sequoia's offloading system (together.ai/blog/sequoia, March 2024): baseline seconds a token, drafts in the GPU's memory, the
-  // rest of it full of layers. Links of PCIe reach about .85 of the 31.5 and 15.8 GB/s that the table names; with that the
-  // prices are .85 to 1.1 of the published ones, at the table's own figure .75 to .92.
+TEST_CASE("seconds per token of decoding without speculation with offloaded weights, as published", "[cost][offload]") {
+  // Sequoia's offloading system (together.ai/blog/sequoia, March 2024): baseline seconds per token, drafts in the GPU's memory,
+  // the rest of it full of layers. Links of PCIe reach about .85 of the 31.5 and 15.8 GB/s that the table names; with that the
+  // estimates are .85 to 1.1 of the published ones, at the table's own value .75 to .92.
   struct Row {
     const char* target;
     double draft_bytes;
@@ -88,7 +88,7 @@ TEST_CASE("seconds a token of plain decoding with offloaded weights, as publishe
             .total();
     CHECK(seconds / row.published > 0.84);
     CHECK(seconds / row.published < 1.1);
-    // Hundreds of tokens in the time of one: why speculation gains eightfold there.
+    // Hundreds of tokens in the time of one: the reason for the eightfold speedup.
     const auto model = offloaded(fmt::format("{{preset: {}, offload: {{share: 1, link_gb_per_s: {}}}}}", row.target, row.link));
     CHECK(model->pass(Role::target, {1, 256, 128, 256}).total() / model->pass(Role::target, {1, 1, 128, 1}).total() < 1.001);
   }

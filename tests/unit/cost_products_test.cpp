@@ -1,4 +1,5 @@
-// One matrix product: against a second implementation of the same formula, its steps, and its limits by hand.
+// One matrix product, compared with a second implementation of the same formula; its steps, and its limits by hand.
+#include "sim/hardware/latency/product_kernels.h"
 #include "tests/support/costs.h"
 
 #include <catch2/catch.hpp>
@@ -13,7 +14,7 @@ using specsim::tests::near;
 
 namespace {
 
-// The fitted figures as they came out of the fit; configs/hardware rounds some.
+// The unrounded parameters of the fit; configs/hardware rounds some.
 Hardware gpu(double gb_per_s, double tflops, double multiprocessors, const Calibration& calibration) {
   Hardware hardware;
   hardware.bandwidth = 1e9 * gb_per_s;
@@ -40,7 +41,7 @@ const Hardware h100 = gpu(3350, 989, 132, fitted(0.8938, 9.7166, 4.2714, 3.6812,
 const Hardware rtx4090 = gpu(1008, 165.2, 128, fitted(0.9651, 6.0755, 6.5777, 5.3838, 1.9164, 0, 0.1075));
 const Hardware rtx3090 = gpu(936, 71, 82, fitted(0.852, 1.5818, 7.2581, 0.9766, 2.4563, 0, 0));
 
-// Memory alone: arithmetic and feed cost next to nothing.
+// Only memory counts: arithmetic and feed take almost no time.
 Hardware stream(double power) { return gpu(1000, 1e12, 1, fitted(0.5, 1e12, power, 7, 1, 0, 0)); }
 
 }  // namespace
@@ -64,8 +65,8 @@ TEST_CASE("a matrix product's time against a second implementation", "[cost][roo
   }
 }
 
-TEST_CASE("the shipped figures are the fitted ones, rounded", "[cost][roofline]") {
-  Hardware small_tiles = h100;  // to 96 rows, with the penalty that is left for it
+TEST_CASE("the built-in parameters are the fitted ones, rounded", "[cost][roofline]") {
+  Hardware small_tiles = h100;  // up to 96 rows, with the remaining penalty
   small_tiles.calibration.odd_rows_penalty = 0.07;
   small_tiles.calibration.most_small_rows = 96.0;
   const std::pair<const char*, const Hardware*> pairs[] = {
@@ -92,11 +93,11 @@ TEST_CASE("a memory-bound product streams its bytes", "[cost][roofline]") {
 TEST_CASE("a compute-bound product does its operations, padded to whole tiles", "[cost][roofline]") {
   Hardware hardware = gpu(1e12, 1, 1, fitted(1, 1e12, 3, 0, 0, 0, 0));
   CHECK(near(product_seconds(hardware, 128, 4096, 1024, 2), 2.0 * 128 * 4096 * 1024 / 1e12, 1e-9));
-  // 1 row costs a tile of 64, 65 rows one of 128; an inner length of 33 is 64 long.
+  // 1 row takes a tile of 64, 65 rows one of 128; an inner length of 33 is padded to 64.
   CHECK(near(product_seconds(hardware, 1, 4096, 1024, 2), 2.0 * 64 * 4096 * 1024 / 1e12, 1e-9));
   CHECK(near(product_seconds(hardware, 65, 4096, 1024, 2), 2.0 * 128 * 4096 * 1024 / 1e12, 1e-9));
   CHECK(near(product_seconds(hardware, 64, 33, 64, 2), 2.0 * 64 * 64 * 64 / 1e12, 1e-9));
-  // 5 tiles of 64 on 4 multiprocessors take two rounds where the inner length cannot be split to any use.
+  // 5 tiles of 64 on 4 multiprocessors take two rounds if splitting the inner length does not help.
   hardware.multiprocessors = 4;
   hardware.calibration.split_us = 1e6;
   CHECK(near(product_seconds(hardware, 64, 4096, 320, 2), 2.0 * (2.0 * 64 * 64 * 4096) / (1e12 / 4), 1e-9));
@@ -153,8 +154,29 @@ TEST_CASE("the steps: a tile at 65 rows, the H100's power of two, the 4090's 16"
   CHECK(ratio(h100, 65, 64) > 1.05);
   CHECK(ratio(rtx4090, 17, 16) > 1.05);
   CHECK(ratio(rtx4090, 16, 1) < 1.05);
-  // A fraction of a row is a whole one.
+  // A fraction of a row counts as a whole one.
   CHECK(product_seconds(a100, 64.2, 4096, 22016, 2) == product_seconds(a100, 65, 4096, 22016, 2));
+}
+
+// Rows of results/gpu/h200-sxm/kernels/products_w4a16.csv: outputs, inputs, rows, microseconds. Mutants: weights unpacked once for all
+// tiles (a third too fast at 512 rows); the peak of wgmma instead of mma.sync.
+TEST_CASE("Marlin's products of 4-bit weights agree with those that were measured on an H200", "[cost][roofline]") {
+  const Hardware hardware = specsim::tests::hardware_of("h200-sxm");
+  const Engine engine = specsim::tests::engine_of("sglang");
+  const CalibratedProduct calibrated(hardware, engine, {});
+  const MarlinProduct marlin(hardware, calibrated);
+  struct Row {
+    double outer, inner, rows, us;
+  };
+  for (const Row& row : {Row{28672, 4096, 1, 27.092}, Row{28672, 4096, 16, 30.307}, Row{28672, 4096, 65, 77.674},
+                         Row{28672, 4096, 512, 358.493}, Row{4096, 14336, 65, 56.852}, Row{57344, 8192, 64, 182.841},
+                         Row{57344, 8192, 512, 1373.291}, Row{8192, 8192, 384, 158.613}}) {
+    INFO(row.outer << " x " << row.inner << ", " << row.rows << " rows");
+    const double seconds = *marlin.seconds({row.rows, row.inner, row.outer, 1.0, {4.0, "int4_wo"}});
+    CHECK(std::abs(std::log(1e6 * seconds / row.us)) < 0.24);  // two of the standard errors that it states
+  }
+  CHECK_FALSE(marlin.seconds({1.0, 4096.0, 4096.0, 1.0, {16.0, "bfloat16"}}));
+  CHECK_FALSE(marlin.seconds({1.0, 4096.0, 4096.0, 1.0, {4.0, "nvfp4"}}));
 }
 
 }  // namespace specsim::cost_products_test

@@ -1,4 +1,4 @@
-// A pass by hand, part by part, on a GPU and a model with round figures.
+// A pass by hand, part by part, on a GPU and a model with round numbers.
 #include "sim/hardware/latency/deployment.h"
 #include "tests/support/costs.h"
 
@@ -18,7 +18,7 @@ using specsim::tests::near;
 
 namespace {
 
-// 1 TB/s, arithmetic for nothing: time is bytes, unless a test says otherwise.
+// 1 TB/s, arithmetic without time: time is bytes, unless a test overrides it.
 const std::string kGpu =
     "{memory_gb: 80, bandwidth_gb_per_s: 1000, bf16_tflops: 20000, multiprocessors: 1, link_gb_per_s: 100, link_latency_us: 5, "
     "calibration: {memory_efficiency: 1, feed_tb_per_s: 1000, overlap_power: 100, kernel_us: 0, split_us: 1e6, "
@@ -52,7 +52,7 @@ constexpr double kLayerActivations = (256.0 + 512) + (256 + 256) + (256 + 1024) 
 
 }  // namespace
 
-TEST_CASE("weights once a pass, the LM head on every row that asks for logits", "[cost][roofline]") {
+TEST_CASE("weights once per pass, the LM head on every row that asks for logits", "[cost][roofline]") {
   const auto model = by_hand("", "");
   const PassTime one = model->pass(Role::target, {1, 1, 0, 1});
   CHECK(near(one.weights, (2 * (2 * kLayer + 2 * kLayerActivations) + 2.0 * 256 * 1000 + 2.0 * (256 + 1000)) / 1e12, 1e-9));
@@ -64,12 +64,12 @@ TEST_CASE("weights once a pass, the LM head on every row that asks for logits", 
     CHECK(near(matrix_products(model->pass(Role::target, {3, tokens, 0, 1})), products(3 * tokens, 3)));  // prefill
     CHECK(near(matrix_products(model->pass(Role::target, {3, tokens, 0, 0})), products(3 * tokens, 0)));
   }
-  // Logits: four bytes, three times.
+  // Logits: four bytes, moved three times.
   CHECK(near(model->pass(Role::target, {3, 6, 0, 6}).sampling, 3.0 * 18 * 1000 * 4 / 1e12));
   CHECK(near(model->pass(Role::target, {3, 6, 0, 1}).sampling, 3.0 * 3 * 1000 * 4 / 1e12));
 }
 
-TEST_CASE("keys and values once a sequence, whatever the tokens", "[cost][roofline]") {
+TEST_CASE("keys and values once per sequence, whatever the tokens", "[cost][roofline]") {
   const auto model = by_hand("", "");
   const double per_token = 2.0 * 2 * 2 * 64 * 2;
   for (const double tokens : {1.0, 6.0, 40.0}) {
@@ -77,7 +77,7 @@ TEST_CASE("keys and values once a sequence, whatever the tokens", "[cost][roofli
     CHECK(near(kv, per_token * 3 * (1000 + tokens) / 1e12));  // the cache read, the new tokens written
   }
   CHECK(near(by_hand("kv_bits: 8", "")->pass(Role::target, {3, 6, 1000, 6}).kv, 0.5 * per_token * 3 * 1006 / 1e12));
-  // A window keeps the newest: context beyond it costs nothing more.
+  // A window keeps the newest tokens: a longer context takes no more time.
   const auto window = by_hand("kv_window: 100", "");
   CHECK(near(window->pass(Role::target, {3, 1, 1000, 1}).kv, per_token * 3 * 101 / 1e12));
   CHECK(window->pass(Role::target, {3, 1, 1000, 1}).kv == window->pass(Role::target, {3, 1, 9000, 1}).kv);
@@ -93,7 +93,7 @@ TEST_CASE("attention's operations: 6 tokens onto 100 look at 621 pairs", "[cost]
   CHECK(near(model->pass(Role::target, {1, 1, 0, 1}).kv, std::max(4.0 * 2 * 4 * 64 * 1 / 1e12, 2.0 * 2 * 2 * 64 * 2 / 1e12)));
 }
 
-TEST_CASE("tensor parallel: a share of everything, two all-reduces a layer", "[cost][roofline]") {
+TEST_CASE("tensor parallel: a share of everything, two all-reduces per layer", "[cost][roofline]") {
   const auto model = by_hand("tensor_parallel: 2", "");
   const PassTime time = model->pass(Role::target, {3, 6, 1000, 6});
   CHECK(near(matrix_products(time), products(18, 18, 16, 1, 2)));
@@ -132,7 +132,7 @@ TEST_CASE("captured graphs pad rows; beyond the largest, and without graphs, a f
   CHECK(near(vllm->pass(Role::draft, {1, 1, 0, 1}).host, 0.14e-3));
   CHECK(near(by_hand("", "engine: graphs")->pass(Role::draft, {1, 1, 0, 1}).total(), 0.5e-3));
   CHECK(near(by_hand("", "engine: vllm_sync, draft_us: 0")->pass(Role::draft, {1, 1, 0, 1}).host, 0.0));
-  // Without graphs the host launches layer by layer, ahead of the GPU: a floor that a model of many layers pays.
+  // Without graphs the host launches layer by layer, ahead of the GPU: a floor that affects a model of many layers.
   for (const Role role : {Role::target, Role::draft}) {
     const auto floored = by_hand("", "engine: eager")->pass(role, {1, 5, 0, 1});
     CHECK(near(floored.total(), 2 * 756e-6));
@@ -144,7 +144,7 @@ TEST_CASE("captured graphs pad rows; beyond the largest, and without graphs, a f
                  .total(),
              8e-3));
   CHECK(near(by_hand("", "engine: vllm_sync, host_us: 10, round_us: 20")->round_overhead(1), 20e-6));
-  // A largest graph of 3 rows holds 3.
+  // A largest graph of 3 rows includes 3.
   CHECK(near(matrix_products(by_hand("", "engine: vllm_sync, largest_graph: 3")->pass(Role::target, {1, 3, 0, 1})),
              products(3, 1)));
   // bare is a lower bound: no padding, no host, no floor.
@@ -176,9 +176,9 @@ TEST_CASE("experts: the pass reads those that all its tokens choose", "[cost][ro
        {std::pair{Pass{1, 1, 0, 1}, 2.0}, {Pass{1, 6, 0, 6}, six}, {Pass{6, 1, 0, 1}, six}, {Pass{64, 6, 0, 6}, 8.0}}) {
     const PassTime time = model->pass(Role::target, pass);
     CHECK(near(time.weights, weights(active), 0.02));                              // and the activations of a row
-    if (pass.batch * pass.tokens <= 6) CHECK(time.compute < 0.01 * time.weights);  // reading more experts is no arithmetic
+    if (pass.batch * pass.tokens <= 6) CHECK(time.compute < 0.01 * time.weights);  // reading more experts adds no arithmetic
   }
-  // Rows of padding choose none: 5 tokens in a graph of 8.
+  // Padding rows choose no experts: 5 tokens in a graph of 8.
   const auto padded = by_hand("experts: 8, experts_per_token: 2, expert_ffn: 512", "engine: graphs");
   CHECK(near(padded->pass(Role::target, {1, 5, 0, 5}).weights, weights(8.0 * (1.0 - std::pow(0.75, 5))), 0.02));
   CHECK(model->memory_budget({1, 0}, 1, Kept::target)->lines[0].bytes ==
@@ -219,7 +219,7 @@ TEST_CASE("a Markov head is read once for each position of a block, whatever the
   CHECK(shape.own_parameters() - none->deployment()->draft->own_parameters() == Approx(2 * 64 * vocab));
 }
 
-TEST_CASE("heads that guess several tokens make one pass for all of them", "[cost][roofline]") {
+TEST_CASE("heads that guess several tokens take one pass for all of them", "[cost][roofline]") {
   const std::string heads =
       "{layers: 0, hidden: 256, heads: 4, kv_heads: 2, head_dim: 64, ffn: 0, vocab: 1000, prediction_heads: 3, head_matrices: 6}";
   const auto model =
@@ -240,23 +240,23 @@ TEST_CASE("heads that guess several tokens make one pass for all of them", "[cos
     INFO(mistakes);
     CHECK(mistakes.find(text) != std::string::npos);
   };
-  refused("{preset: medusa-heads-7b, prediction_heads: 0, head_matrices: 0}", "layers is 0, allowed: beside prediction_heads");
+  refused("{preset: medusa-heads-7b, prediction_heads: 0, head_matrices: 0}", "layers is 0, allowed: with prediction_heads");
   refused("{preset: medusa-heads-7b, prediction_heads: 0}", "head_matrices is 5, allowed: 0 without prediction_heads");
-  refused("{preset: medusa-heads-7b, shares_lm_head: true}", "shares_lm_head is true, allowed: false beside prediction_heads");
+  refused("{preset: medusa-heads-7b, shares_lm_head: true}", "shares_lm_head is true, allowed: false with prediction_heads");
   refused("{preset: medusa-heads-7b, offload: {share: 0.5, link_gb_per_s: 20}}", "layers is 0 with offload");
   std::string mistakes;
   make_cost("roofline", fmt::format("{{hardware: {}, target: medusa-heads-7b, draft: none}}", kGpu), &mistakes);
   CHECK(mistakes.find("the target is a head that cannot stand alone") != std::string::npos);
 }
 
-TEST_CASE("drafts that come of one pass are priced as one over all of them", "[cost][roofline]") {
+TEST_CASE("drafts from one pass take the time of one pass over all of them", "[cost][roofline]") {
   const auto model = make_cost(
       "roofline",
       "{hardware: h100-sxm, target: llama-3.1-8b, draft: {preset: eagle-head-8b, layers: 5, one_pass: true}, engine: bare}");
   const double all = model->pass(Role::draft, {32, 7, 100, 7}).total();
   CHECK(near(round_time(*model, {32, 100}, 7, 0).draft.total(), all));
   CHECK(near(round_time(*model, {32, 100}, 7, 0).verify.total(), model->pass(Role::target, {32, 8, 100, 8}).total()));
-  // As the drafter's own rounds are: the mutant makes a pass of each.
+  // Like the drafter's own rounds; the mutant makes a pass for each.
   CHECK(near(block_time(*model, {32, 100}, {7}, 8, 0).draft.total(), all));
   const auto chain = make_cost(
       "roofline", "{hardware: h100-sxm, target: llama-3.1-8b, draft: {preset: eagle-head-8b, layers: 5}, engine: bare}");
@@ -280,15 +280,30 @@ TEST_CASE("parts add up, and batches of one kind add", "[cost][roofline]") {
   const auto model = by_hand("", "");
   const auto kv = [&](double batch, double context) { return model->pass(Role::target, {batch, 6, context, 6}).kv; };
   CHECK(near(kv(5, 700) + kv(3, 700), kv(8, 700)));
-  CHECK(near(kv(4, 700) + kv(4, 100), kv(8, 400)));  // linear in the context: means serve
-  // A draft pass holds the token to catch up with, and stands further on in the text.
+  CHECK(near(kv(4, 700) + kv(4, 100), kv(8, 400)));  // linear in the context, so means are enough
+  // A draft pass includes the token to catch up with, and is further on in the text.
   const PassTime extra = model->draft_pass({4, 700}, 2, 0.5);
   CHECK(near(extra.kv, model->pass(Role::draft, {4, 1.5, 702, 1}).kv));
 }
 
-// Above the rows of the largest graph the host launches kernel by kernel: as many as the model has layers. The mutant is a floor
-// for any pass, such as the 6 ms of a model of 32 layers: it made a head of one layer cost 6 ms above 512 rows, and 1.6 below.
-TEST_CASE("a head of one layer does not jump where graphs end", "[cost][roofline]") {
+// An EAGLE-3 head's product over the target's three features has 3 x 4,096 x 4,096 16-bit weights. Later passes of a round do not read
+// them again. An EAGLE head joins its input in each pass.
+TEST_CASE("only the first pass of a round joins the target's features", "[cost]") {
+  const Workload workload{1.0, 1024.0};
+  const auto eagle3 =
+      make_cost("roofline", "{hardware: h100-sxm, target: llama-3.1-8b, draft: eagle3-llama-3.1-8b, engine: bare}");
+  const double saved = eagle3->draft_pass(workload, 0, 0.0).total() - eagle3->draft_pass(workload, 1, 0.0).total();
+  const double at_peak = 3.0 * 4096.0 * 4096.0 * 2.0 / 3.35e12;
+  CHECK(saved > at_peak);
+  CHECK(saved < 2.0 * at_peak);
+  const auto eagle = make_cost("roofline", "{hardware: h100-sxm, target: llama-3.1-8b, draft: eagle-head-8b, engine: bare}");
+  CHECK(eagle->draft_pass(workload, 0, 0.0).weights == eagle->draft_pass(workload, 1, 0.0).weights);
+}
+
+// Above the rows of the largest graph the host launches kernel by kernel, so the time depends on the model's layers. The mutant
+// is the same floor for any pass, such as the 6 ms of a model of 32 layers: with it a head of one layer took 6 ms above 512 rows,
+// and 1.6 below.
+TEST_CASE("the time of a head of one layer does not jump at the end of graphs", "[cost][roofline]") {
   const auto head = make_cost("roofline", "{hardware: h100-sxm, target: llama-3.1-8b, draft: eagle-head-8b}");
   for (const double batch : {512.0, 1024.0, 2048.0}) {
     const double at = head->pass(Role::draft, {batch, 1, 177, 1}).total();
@@ -297,7 +312,7 @@ TEST_CASE("a head of one layer does not jump where graphs end", "[cost][roofline
     CHECK(next > 0.9 * at);
   }
   CHECK(head->pass(Role::draft, {1024, 1, 177, 1}).total() < 2.2 * head->pass(Role::draft, {512, 1, 177, 1}).total());
-  // A whole model does: 32 layers of launches take 6 ms.
+  // A whole model has this floor: 32 layers of launches take 6 ms.
   CHECK(head->pass(Role::target, {1, 513, 0, 1}).total() >= 6e-3);
   const auto small = make_cost("roofline", "{hardware: h100-sxm, target: llama-3.1-8b, draft: llama-3.2-1b, engine: graphs}");
   CHECK(small->pass(Role::draft, {1, 513, 0, 1}).total() >= 16 * 187.5e-6);
@@ -318,7 +333,7 @@ TEST_CASE("without a draft model proposals take no pass and no memory, but slots
   CHECK_FALSE(none->deployment()->draft.has_value());
 }
 
-TEST_CASE("norms and activations: a floor a layer, and their bytes", "[cost][roofline]") {
+TEST_CASE("norms and activations: a floor per layer, and their bytes", "[cost][roofline]") {
   std::string text = kGpu;
   text.replace(text.find("elementwise_us: 0"), 17, "elementwise_us: 9");
   const auto model =
@@ -326,7 +341,7 @@ TEST_CASE("norms and activations: a floor a layer, and their bytes", "[cost][roo
   CHECK(near(model->pass(Role::target, {2, 3, 0, 3}).launch, 2 * (9e-6 + 12.0 * 6 * 256 * 2 / 1e12)));
 }
 
-TEST_CASE("what a server sets aside is its engine's, and memory_share stands in place of it", "[cost][memory_budget]") {
+TEST_CASE("the memory that a server sets aside depends on its engine, and memory_share replaces it", "[cost][memory_budget]") {
   const auto available = [](const char* more, const Workload& workload) {
     const auto model = make_cost("roofline", fmt::format("{{hardware: h100-sxm, target: llama-3.1-8b, draft: none{}}}", more));
     return model->memory_budget(workload, 1, Kept::target)->available_bytes;
@@ -337,10 +352,10 @@ TEST_CASE("what a server sets aside is its engine's, and memory_share stands in 
   CHECK(available(", engine: llama_cpp", {8, 2048}) == 0.9 * usable);  // no rules of its own
   const double driven = usable - 0x1.0p29;
   CHECK(near(available(", engine: sglang", {8, 2048}), 0.83 * driven));  // mem_fraction_static of one H100
-  // More sequences than max_num_seqs: a server that was started for them samples so many at once.
+  // More sequences than max_num_seqs: a server that was started for this many samples all of them at once.
   const double logits = 128256 * 4.0 * 9.5;
   CHECK(near(available("", {8, 2048}) - available("", {2048, 2048}), 1024 * logits));
-  // Of TensorRT-LLM's memory a tenth of what weights and activations leave.
+  // TensorRT-LLM keeps a tenth of the memory that weights and activations leave.
   const auto trtllm = make_cost("roofline", "{hardware: h100-sxm, target: llama-3.1-8b, draft: none, engine: trtllm}");
   const auto budget = trtllm->memory_budget({8, 2048}, 1, Kept::target);
   REQUIRE(budget->set_aside.size() == 3);
@@ -357,9 +372,9 @@ TEST_CASE("the memory_budget: weights and caches of both, in bytes", "[cost][mem
   CHECK(memory_budget->lines[1].bytes == 524288.0 * 16 * 2001);
   CHECK(memory_budget->lines[2].bytes == 2.0 * (2 * (4.0 * 768 * 768 + 3.0 * 768 * 3072) + 2.0 * 32000 * 768));
   CHECK(memory_budget->lines[3].bytes == 6144.0 * 16 * 512);
-  CHECK(memory_budget->lines[4].bytes == 524288.0 * 16 * 5);  // the draft's window holds no more, whatever is drafted
-  // vLLM's own step on an A100 of 80 GB, 2,048 rows of which 256 are sampled: gate, up and what they make beside two streams, or
-  // rows of the last layer and 12.5 copies of the logits in fp32, which are more; 0.1 GiB outside the allocator.
+  CHECK(memory_budget->lines[4].bytes == 524288.0 * 16 * 5);  // the draft's window holds no more tokens, whatever is drafted
+  // vLLM's own step on an A100 of 80 GB, 2,048 rows of which 256 are sampled. The activations are gate, up, their product and two
+  // streams, or rows of the last layer and 12.5 copies of the logits in fp32, which are more; 0.1 GiB outside the allocator.
   const double activations = 2048 * 2.0 * (3.0 * 11008 + 2.0 * 4096);
   const double sampling = 2048 * 2.0 * 4096 + 256 * 32000.0 * 4.0 * 12.5;
   const double profiled = std::max(activations, sampling) + 0.1 * 0x1.0p30;
@@ -377,14 +392,14 @@ TEST_CASE("the memory_budget: weights and caches of both, in bytes", "[cost][mem
   const auto two = make_cost(
       "roofline",
       "{hardware: a100-80gb-sxm, target: {preset: llama-2-7b, tensor_parallel: 2}, draft: llama-68m, memory_share: 0.5}");
-  // A GPU of two holds half of the target and all of a draft that is not cut.
+  // Each of two GPUs holds half of the target, and the whole draft if that is not divided.
   const auto half = two->memory_budget({16, 2000}, 6, Kept::both);
   CHECK(near(half->available_bytes, 0.5 * 85.9e9));
   CHECK(half->lines[0].bytes == 0.5 * memory_budget->lines[0].bytes);
   CHECK(half->lines[1].bytes == 0.5 * memory_budget->lines[1].bytes);
   CHECK(half->lines[2].bytes == memory_budget->lines[2].bytes);
   CHECK(half->to_text().find("GiB on the fullest of 2 GPUs") != std::string::npos);
-  // Quantised layers leave LM head and embeddings alone, unless told otherwise.
+  // Quantised layers leave LM head and embeddings unquantised by default.
   const auto bytes = [](const std::string& bits) {
     return make_cost("roofline", "{hardware: a100-80gb-sxm, draft: llama-68m, target: {preset: llama-2-7b, " + bits + "}}")
         ->memory_budget({1, 0}, 1, Kept::target)
@@ -413,7 +428,7 @@ TEST_CASE("a faster memory and a slower host are the preset with those figures",
   CHECK(make_cost("ratio", "{cost_ratio: 0.1}")->scaled(1.1, 1.0) == nullptr);
 }
 
-TEST_CASE("the draft's GPUs are given to the target where they are as many and its heads can be cut", "[cost][roofline]") {
+TEST_CASE("the draft's GPUs are given to the target if their number is equal and its heads can be divided", "[cost][roofline]") {
   const auto twice = [](const std::string& target, const std::string& draft) {
     return make_cost("roofline", "{hardware: h100-sxm, target: " + target + ", draft: " + draft + "}")->on_twice_the_gpus();
   };
@@ -427,7 +442,7 @@ TEST_CASE("warnings: figures that nobody checked, a draft larger than its target
   CHECK(make_cost("roofline", "{hardware: a100-80gb-sxm, target: llama-2-7b, draft: tinyllama-1.1b}")->warnings().empty());
   const auto list = make_cost("roofline", "{hardware: rtx-3090, target: tinyllama-1.1b, draft: llama-2-7b}")->warnings();
   REQUIRE(list.size() == 2);
-  CHECK(list[0] == "NVIDIA GeForce RTX 3090: its figures are from memory, nobody has checked them");
+  CHECK(list[0] == "NVIDIA GeForce RTX 3090: its figures are from memory, not verified");
   CHECK(list[1].find("is larger than the target") != std::string::npos);
 }
 

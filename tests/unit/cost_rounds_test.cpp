@@ -22,7 +22,7 @@ using specsim::tests::near;
 
 namespace {
 
-// Every part of a pass has a figure of its own.
+// Every part of a pass has a different value.
 class Known final : public CostModel {
  public:
   [[nodiscard]] PassTime pass(Role role, const Pass& pass) const override {
@@ -97,12 +97,12 @@ TEST_CASE("the waterfall: from tokens per round to the speedup, term by term", "
 
 TEST_CASE("affine: the published line of H100, Llama-3.1-8B and an EAGLE head", "[cost][affine]") {
   const auto model = make_cost("affine", "{preset: h100-llama-3.1-8b-eagle}");
-  // 5.886 ms and 1.207 ms of host, .0210 ms a token, 3.926e-5 ms a cached token: 7.114 ms for one token without context.
+  // 5.886 ms and 1.207 ms of host, .0210 ms per token, 3.926e-5 ms per cached token: 7.114 ms for one token without context.
   CHECK(near(1e3 * model->pass(Role::target, {1, 1, 0, 1}).total(), 7.09274659 + 0.0210103129));
   CHECK(near(1e3 * model->pass(Role::target, {16, 4, 2000, 4}).total(), 7.09274659 + 64 * 0.0210103129 + 32000 * 3.92645679e-5));
   const RoundTime time = round_time(*model, {16, 2000}, 3, 0.0);
   CHECK(near(1e3 * time.draft.total(), 2.13526175 + 48 * 8.41429603e-4 + 16 * (2000 + 2001 + 2002) * 7.92561643e-7));
-  // By parts, and single figures of the preset replaced.
+  // By parts, with single values of the preset replaced.
   const auto own =
       make_cost("affine",
                 "{target_fixed_ms: 5, target_ms_per_token: 0.25, target_ms_per_kv_token: 0.001, draft_fixed_ms: 1, "
@@ -192,7 +192,7 @@ TEST_CASE("table: nothing beyond its edges", "[cost][table]") {
   CHECK(table.refusal(Role::target, 5, 1, 0).empty());
 }
 
-TEST_CASE("table: dips up to 20 % are kept and told, larger ones refused", "[cost][table]") {
+TEST_CASE("table: dips up to 20 % are kept and reported, larger ones refused", "[cost][table]") {
   const Table kept("target,1,1,0,10\ntarget,2,1,0,8.1\ntarget,3,1,0,9\n" + kDraft);
   REQUIRE(kept.good());
   REQUIRE((*kept).warnings().size() == 1);
@@ -209,7 +209,7 @@ TEST_CASE("table: dips up to 20 % are kept and told, larger ones refused", "[cos
             .find("a draft pass takes 1 ms") != std::string::npos);
 }
 
-TEST_CASE("table: what was just timed is kept whatever dips", "[cost][table]") {
+TEST_CASE("table: new timings are kept whatever dips", "[cost][table]") {
   const auto cost = cost_of_passes({{"target", 1, 1, 1, 10}, {"target", 1, 1, 85, 4}, {"draft", 1, 1, 1, 1}}, "the passes");
   REQUIRE(cost->warnings().size() == 1);
   CHECK(cost->warnings()[0] == "the passes: the target's times dip in 1 place, by up to 60.0 %; kept as measured");
@@ -221,7 +221,7 @@ TEST_CASE("table: holes are named", "[cost][table]") {
   CHECK(Table("target,1,1,0,10\ntarget,5,1,0,12\ntarget,1,2,0,11\n" + kDraft).mistakes() ==
         "T: the target's table has 1 hole: tokens 5 batch 2 context 0; allowed: every combination of the tokens, batches and "
         "contexts that it names");
-  // A few rows that name a grid of 1e12 places are refused at once.
+  // A few rows that define a grid of 1e12 places are refused at once.
   std::string diagonal;
   for (int i = 1; i <= 10000; ++i) diagonal += fmt::format("target,{0},{0},{0},{0}\n", i);
   CHECK(Table(diagonal + kDraft).mistakes().find("has 999999990000 holes: tokens 1 batch 1 context 2,") != std::string::npos);
@@ -246,7 +246,7 @@ TEST_CASE("table: lines that are no measurement", "[cost][table]") {
   says("target,2,1,0", "allowed: model,tokens,batch,context,ms");
   says("target,2,1,0,5,", "allowed: model,tokens,batch,context,ms");
   says("verify,2,1,0,5", "with model target or draft");
-  says("target,1,1,0,11", "this point stands on line 2 already, allowed: each once");
+  says("target,1,1,0,11", "this point is on line 2 already, allowed: each once");
   CHECK(Table(kDraft).mistakes() == "T: no target pass in the table, allowed: rows of both models");
   CHECK(Table("target,1,1,0,10\n").mistakes() == "T: no draft pass in the table, allowed: rows of both models");
   CHECK(Table("", "tokens,ms\n").mistakes() == "T:1: the header is \"tokens,ms\", allowed: model,tokens,batch,context,ms");
@@ -260,7 +260,7 @@ TEST_CASE("table: lines that are no measurement", "[cost][table]") {
   CHECK(mistakes.find("allowed: a readable CSV file") != std::string::npos);
 }
 
-TEST_CASE("a policy's own cost is paid in every round, and the policy that goes by times knows it", "[cost][round]") {
+TEST_CASE("a policy's own cost is paid in every round, and the policy that depends on times knows it", "[cost][round]") {
   const auto cell_with = [](const std::string& round_cost) {
     return tests::experiment_of(
                fmt::format(
@@ -274,7 +274,7 @@ TEST_CASE("a policy's own cost is paid in every round, and the policy that goes 
   const spec::Cell free = cell_with("");
   const spec::Cell paid = cell_with(", round_cost: 0.25");
   const std::vector<std::uint64_t> drafted = {5, 0, 3, 0, 2};  // rounds by drafted tokens
-  // A quarter of a pass of plain decoding, 20 ms; mutants: nothing, or a quarter of a draft pass.
+  // A quarter of a pass without speculation, 20 ms; mutants: nothing, or a quarter of a draft pass.
   CHECK(near(paid.round_time(0.3, drafted).total() - free.round_time(0.3, drafted).total(), 0.25 * 0.02, 1e-12));
   CHECK(near(paid.round_time(0.3).total() - free.round_time(0.3).total(), 0.25 * 0.02, 1e-12));
   REQUIRE(paid.policy()->round_times.size() == 5);

@@ -1,4 +1,4 @@
-// Whole steps: what an engine adds around the kernels, and tables of measured steps priced row by row.
+// Whole steps: the time that an engine adds around the kernels, and tables of measured steps estimated row by row.
 #include "sim/hardware/latency/step_tables.h"
 #include "tests/support/costs.h"
 
@@ -40,7 +40,7 @@ const std::vector<std::string> kServed = {"backend", "model_path", "system",    
 
 }  // namespace
 
-TEST_CASE("host time beside the GPU is a floor, host time with it idle a term", "[cost][steps]") {
+TEST_CASE("host time during GPU work is a floor, host time with an idle GPU is a term", "[cost][steps]") {
   const Pass pass{4, 1, 1000, 1};
   const double alone = total(*with_engine("host_us: 0"), pass);
   CHECK(near(total(*with_engine("host_us: 300, host_us_per_sequence: 20"), pass), alone + 380e-6));
@@ -60,7 +60,7 @@ TEST_CASE("a live server waits for the longest context and for its clients; lock
   CHECK(near(b.host, a.host + 8 * 28e-6));
   live.batch = 1;
   CHECK(model->pass(Role::target, live).kv == model->pass(Role::target, {1, 1, 4000, 1, false}).kv);
-  // Heads that share no keys: a sequence has many blocks, and the longest does not hold up the others.
+  // Heads that share no keys: a sequence has many blocks, so the longest sequence does not delay the others.
   const auto ungrouped = [](const std::string& engine, bool in_server) {
     return make_cost("roofline", "{hardware: h100-sxm, target: llama-2-7b, draft: none, engine: {source: a test, graphs: true, " +
                                      engine + "}}")
@@ -83,7 +83,7 @@ TEST_CASE("small kernels are counted by the engine; norms hide in all-reduces", 
              2 * one, 1e-9));
 }
 
-TEST_CASE("all-reduces in the switch are never dearer, and cheaper where there is much to move", "[cost][steps]") {
+TEST_CASE("all-reduces in the switch are never slower, and faster if there is much to move", "[cost][steps]") {
   const auto communication = [](const std::string& engine, double batch) {
     return with_engine("kernels: vllm, " + engine, ", kernels: vllm", ", tensor_parallel: 8")
         ->pass(Role::target, {batch, 1, 100, 1})
@@ -93,7 +93,7 @@ TEST_CASE("all-reduces in the switch are never dearer, and cheaper where there i
   CHECK(communication("switch_share: 0.55", 256) < 0.8 * communication("switch_share: 0", 256));
 }
 
-TEST_CASE("a prompt's attention over earlier keys costs what the longer prompt costs more", "[cost][steps]") {
+TEST_CASE("a prompt's attention over earlier keys takes the additional time of the longer prompt", "[cost][steps]") {
   const auto model = with_engine("kernels: vllm", ", kernels: vllm");
   const auto kv = [&](double tokens, double context) { return model->pass(Role::target, {1, tokens, context, 1}).kv; };
   CHECK(kv(2048, 8192) > 2.0 * kv(2048, 0));
@@ -105,7 +105,7 @@ TEST_CASE("host time for each row is a term", "[cost][steps]") {
   CHECK(near(total(*with_engine("host_us_per_row: 10"), pass), total(*with_engine("host_us: 0"), pass) + 12 * 10e-6));
 }
 
-TEST_CASE("tables of steps are told apart by their header and priced row by row", "[cost][steps]") {
+TEST_CASE("tables of steps are distinguished by their header and estimated row by row", "[cost][steps]") {
   CHECK(is_step_table(kServer));
   CHECK(is_step_table(kLayers));
   CHECK(is_step_table(kServed));
@@ -116,9 +116,9 @@ TEST_CASE("tables of steps are told apart by their header and priced row by row"
                                                            {"b300", "vllm 0.20.1", "Nobody-7B", "1", "1", "8", "4096", "14"},
                                                            {"x1", "vllm 0.20.1", "Qwen3-32B", "1", "1", "8", "4096", "14"}});
   REQUIRE(steps.rows.size() == 4);
-  CHECK(steps.rows[0].priced_ms > 11.0);  // 65 GB of weights at 8 TB/s alone are 8 ms
+  CHECK(steps.rows[0].priced_ms > 11.0);  // 65 GB of weights at 8 TB/s take 8 ms
   CHECK(steps.rows[0].priced_ms < 17.0);
-  CHECK(steps.rows[1].why == "experts on several GPUs in parallel are not priced");
+  CHECK(steps.rows[1].why == "experts on several GPUs in parallel are not estimated");
   CHECK(steps.rows[2].why == "no model Nobody-7B");
   CHECK(steps.rows[3].why == "no GPU x1");
   CHECK(step_gaps(steps).size() == 3);
@@ -128,18 +128,18 @@ TEST_CASE("tables of steps are told apart by their header and priced row by row"
   CHECK(near(errors.back().median_ratio, steps.rows[0].priced_ms / 14.0));
 }
 
-TEST_CASE("steps of an engine that is not known are priced as another's, which is said", "[cost][steps]") {
+TEST_CASE("steps of an unknown engine are estimated as another's, with a warning", "[cost][steps]") {
   const PricedSteps steps =
       price_step_table("steps.csv", {kServer, {"b300", "mine 1.0", "Qwen3-32B", "1", "1", "8", "4096", "14"}});
   CHECK(steps.rows[0].priced_ms > 10.0);
   REQUIRE(steps.warnings.size() == 1);
-  CHECK(steps.warnings[0] == "engine \"mine 1.0\" is not known: its steps are priced as vllm's; --engine names another");
+  CHECK(steps.warnings[0] == "engine \"mine 1.0\" is not known: its steps are estimated as vllm's; --engine names another");
 }
 
 TEST_CASE("steps in seconds or microseconds are a mistaken unit", "[cost][steps]") {
   for (const char* time : {"0.014", "14000"})
     CHECK(refusal({kServer, {"b300", "vllm", "Qwen3-32B", "1", "1", "8", "4096", time}})
-              .find("times the column median_ms in the middle, allowed: times in milliseconds") != std::string::npos);
+              .find("times the column median_ms, allowed: times in milliseconds") != std::string::npos);
 }
 
 TEST_CASE("served steps are of one engine's clients, shared experts too, and fit its memory", "[cost][steps]") {
@@ -161,10 +161,11 @@ TEST_CASE("served steps are of one engine's clients, shared experts too, and fit
   CHECK(priced(mixture, "64", "1", "16", "4", "1", "4").priced_ms != priced(mixture, "16", "1", "", "", "", "").priced_ms);
   CHECK(priced(mixture, "64", "4", "64", "1", "1", "4").priced_ms == priced(mixture, "64", "4", "", "", "", "").priced_ms);
   CHECK(priced(mixture, "64", "1", "4", "16", "4", "4").why ==
-        "attention on several GPUs by sequence is priced with one GPU for each, and the experts on as many");
-  CHECK(priced(mixture, "64", "4", "64", "1", "1", "8").why == "experts on another number of GPUs than a layer are not priced");
+        "attention on several GPUs by sequence is estimated with one GPU for each, and the experts on as many");
+  CHECK(priced(mixture, "64", "4", "64", "1", "1", "8").why ==
+        "experts on another number of GPUs than a layer are not estimated");
   CHECK(priced(mixture, "64", "4", "16", "", "1", "4").why == "how many engines share the clients is not given");
-  CHECK(priced(dense, "2000", "1", "", "", "", "", "15000").why == "more sequences at once than the GPU's memory holds");
+  CHECK(priced(dense, "2000", "1", "", "", "", "", "15000").why == "more sequences at once than fit the GPU's memory");
 }
 
 TEST_CASE("served tokens wait for the prompts of others", "[cost][steps]") {
@@ -190,8 +191,8 @@ TEST_CASE("clients that wait for their first token do not decode meanwhile", "[c
         .priced_ms;
   };
   CHECK(tpot("64", "") == tpot("64", "0"));
-  CHECK(near(tpot("64", "1e9"), tpot("1", "0"), 0.01));  // all of them wait, but for one
-  // As long as 900 tokens take: half of 64 decode, with half as many prompts a token.
+  CHECK(near(tpot("64", "1e9"), tpot("1", "0"), 0.01));  // all except one of them wait
+  // As long as 900 tokens take: half of 64 decode, with half as many prompts per token.
   const double half = tpot("32", "0");
   CHECK(near(tpot("64", fmt::format("{}", 900 * half)), half, 0.02));
 }

@@ -1,4 +1,4 @@
-// Element types that were not measured on a GPU, kernels and all-reduces that its engine does not run: what takes their place.
+// Element types that were not measured on a GPU, and kernels and all-reduces that its engine does not run: their replacements.
 #include "tests/support/costs.h"
 
 #include <catch2/catch.hpp>
@@ -31,8 +31,7 @@ double seconds(const CostModel& model, double rows, double context = 128) {
 
 }  // namespace
 
-TEST_CASE("int4 weights where no kernel for them was measured: well below bf16 at one row, gpt-fast's pass within 10 %",
-          "[cost][types]") {
+TEST_CASE("int4 weights without a measured kernel: well below bf16 at one row, gpt-fast's pass within 10 %", "[cost][types]") {
   for (const char* gpu : {"rtx-3090", "a10g", "v100-sxm", "rtx-5090", "h20", "a100-80gb-sxm"}) {
     INFO(gpu);
     const auto narrow = served(gpu, "{preset: llama-2-7b, dtype: {weights: int4, activations: fp16}}", "engine: bare");
@@ -40,14 +39,14 @@ TEST_CASE("int4 weights where no kernel for them was measured: well below bf16 a
     CHECK(seconds(*narrow, 1) < 0.7 * seconds(*plain, 1));
     CHECK(seconds(*narrow, 64) < 1.3 * seconds(*plain, 64));
   }
-  // EAGLE Table 4, gpt-fast on an RTX 3090: 106.9 tokens a second. No figure was fitted to it.
+  // EAGLE Table 4, gpt-fast on an RTX 3090: 106.9 tokens per second. No figure was fitted to it.
   const auto model = served("rtx-3090", "{preset: llama-2-7b, dtype: int4}", "engine: graphs");
   const double error = model->relative_error(Role::target, {1, 1, 128, 1});
   CHECK(std::abs(std::log(seconds(*model, 1) * 106.9)) < 0.1);
   CHECK(error > 0.2);
 }
 
-TEST_CASE("vLLM takes FlashInfer's all-reduce on Hopper and on Blackwell's servers, elsewhere its own", "[cost][types]") {
+TEST_CASE("vLLM uses FlashInfer's all-reduce on Hopper and on Blackwell servers, elsewhere its own", "[cost][types]") {
   const auto model = [](const char* gpu, const std::string& engine, int gpus) {
     return served(gpu, fmt::format("{{preset: llama-3.1-70b, tensor_parallel: {}}}", gpus), "engine: " + engine)
         ->pass(Role::target, {64, 1, 128, 1});
@@ -90,7 +89,7 @@ TEST_CASE("more than two GPUs on PCIe add up by NCCL under vLLM and SGLang", "[c
              160 * nccl));
   CHECK(near(time("sglang", 8), nccl));
   CHECK(time("trtllm", 8) != nccl);
-  // What an engine of the user's says of its own kernels holds, though it names none of them.
+  // A user's engine file overrides its kernels' properties, though it names no kernels.
   const auto of_graphs = [](const char* most) {
     return served("l40s", "{preset: llama-3.1-70b, tensor_parallel: 4}",
                   fmt::format("engine: {{preset: graphs, kernels: vllm, implementations: [{{operation: allreduce, kernel: "
@@ -102,7 +101,7 @@ TEST_CASE("more than two GPUs on PCIe add up by NCCL under vLLM and SGLang", "[c
   CHECK_FALSE(near(of_graphs("8"), of_graphs("2")));
 }
 
-TEST_CASE("a narrower type that its kernel makes dearer than bf16 is said, with the kernel", "[cost][types]") {
+TEST_CASE("a narrower type that its kernel makes slower than bf16 is reported, with the kernel", "[cost][types]") {
   const auto said = [](const std::string& gpu, const std::string& target, const std::string& engine, const std::string& text) {
     const auto model = served(gpu, target, "engine: " + engine);
     const std::vector<std::string> warnings = model->warnings();
@@ -110,21 +109,21 @@ TEST_CASE("a narrower type that its kernel makes dearer than bf16 is said, with 
                        [&](const std::string& warning) { return warning.find(text) != std::string::npos; });
   };
   const std::string experts = "{preset: qwen3-30b-a3b, dtype: fp8}";
-  // Experts by tensor that a version's kernel makes dearer than those in blocks are priced as these.
-  CHECK_FALSE(said("h200-sxm", experts, "vllm", "are priced at"));
-  CHECK(
-      said("h200-sxm", experts, "vllm", "in fp8 by tensor they were measured at 1.5 times those in blocks or more at 16 tokens"));
+  // Experts by tensor that a version's kernel makes slower than those in blocks are estimated as blocks.
+  CHECK_FALSE(said("h200-sxm", experts, "vllm", "times the time of bf16 at"));
+  CHECK(said("h200-sxm", experts, "vllm",
+             "fp8 experts scaled by tensor were measured at 1.5 times those scaled in blocks or more at 16 tokens"));
   const std::string blocks = "{preset: qwen3-30b-a3b, dtype: fp8_block}";
-  CHECK(said("h200-sxm", blocks, "trtllm", "experts of fp8_block are priced at"));
+  CHECK(said("h200-sxm", blocks, "trtllm", "experts of fp8_block cost "));
   CHECK(said("h200-sxm", blocks, "trtllm", "by trtllm's kernel moe_torch_flow_cutlass"));
-  CHECK_FALSE(said("h200-sxm", experts, "trtllm", "are priced at"));
+  CHECK_FALSE(said("h200-sxm", experts, "trtllm", "times the time of bf16 at"));
   CHECK_FALSE(said("h200-sxm", blocks, "vllm", "experts of"));
-  CHECK(said("h100-sxm", "{preset: llama-3.1-8b, dtype: {weights: int8, activations: bf16}}", "vllm",
-             "products of int8_wo are priced at"));
-  CHECK_FALSE(said("h100-sxm", "{preset: llama-3.1-8b, dtype: fp8}", "vllm", "are priced at"));
+  CHECK(
+      said("h100-sxm", "{preset: llama-3.1-8b, dtype: {weights: int8, activations: bf16}}", "vllm", "products of int8_wo cost "));
+  CHECK_FALSE(said("h100-sxm", "{preset: llama-3.1-8b, dtype: fp8}", "vllm", "times the time of bf16 at"));
 }
 
-TEST_CASE("an engine without experts of a type is priced with the fastest of all engines'", "[cost][types]") {
+TEST_CASE("an engine without experts of a type is estimated with the fastest of all engines'", "[cost][types]") {
   const Hardware h200 = hardware_of("h200-sxm");
   const ModelShape model = specsim::tests::shape_of("{preset: qwen3-30b-a3b, dtype: fp8}");
   const auto experts = [&](const char* library) { return KernelsOf(h200, library, model).experts(16); };
@@ -133,7 +132,7 @@ TEST_CASE("an engine without experts of a type is priced with the fastest of all
   CHECK(experts("vllm") == KernelsOf(h200, "vllm", blocks).experts(16));
 }
 
-TEST_CASE("a cache of four bits is priced by the bytes that are read, and the assumption is said", "[cost][types]") {
+TEST_CASE("the time of a cache of four bits follows from the bytes read, and the assumption is reported", "[cost][types]") {
   const auto attention = [](const std::string& bits, double context) {
     return served("h100-sxm", "{preset: llama-3.1-8b, kv_bits: " + bits + "}", "engine: vllm")
         ->pass(Role::target, {32, 1, context, 1})
@@ -168,30 +167,29 @@ TEST_CASE("products by the user's own efficiency are not warned of as fits", "[c
                                  fmt::format("engine: vllm{}", more))
                               ->warnings();
     return std::any_of(warnings.begin(), warnings.end(),
-                       [](const std::string& text) { return text.find("times those of bf16") != std::string::npos; });
+                       [](const std::string& text) { return text.find("times the time of bf16") != std::string::npos; });
   };
   CHECK(dearer(""));
   CHECK_FALSE(dearer(", quantized_efficiency: 0.9"));
 }
 
-TEST_CASE("a GPU whose own kernels price it says which parts are another's, and not all", "[cost][types]") {
+TEST_CASE("a GPU with measured kernels reports which parts are another GPU's, and not all", "[cost][types]") {
   const auto first = [](const char* gpu) { return served(gpu, "llama-3.1-8b", "engine: vllm")->warnings(); };
   const auto has = [](const std::vector<std::string>& list, const std::string& text) {
     return std::any_of(list.begin(), list.end(), [&](const std::string& one) { return one.find(text) != std::string::npos; });
   };
-  CHECK(has(first("b200"), ": norms, activations and sampling are priced with what was measured on the H100"));
-  CHECK_FALSE(has(first("b200"), ": priced with what was measured"));
-  CHECK(has(first("gb200"), ": its kernels are priced with the fits of b200 at its own figures"));
+  CHECK(has(first("b200"), ": norms, activations and sampling are estimated from measurements on the H100"));
+  CHECK_FALSE(has(first("b200"), ": times are estimated from measurements"));
+  CHECK(has(first("gb200"), ": its kernels are estimated with the fits of b200 at its own figures"));
   CHECK(has(first("a10g"),
-            ": attention is priced with the fits of rtx-3090 at its own figures, all else with what was measured on "
+            ": attention is estimated with the fits of rtx-3090 at its own figures, everything else from measurements on "
             "the A40"));
   CHECK(has(first("mi300x"),
-            ": products in fp8 and fp8_block are priced with the fits of mi300x, attention and all else with what was "
-            "measured on the H100"));
+            ": products in fp8 and fp8_block are estimated with the fits of mi300x, attention and everything else from "
+            "measurements on the H100"));
 }
 
-TEST_CASE("a path that leads nowhere is told as a path, and key heads that do not divide the heads are refused",
-          "[cost][types]") {
+TEST_CASE("a missing path is reported as a path, and key heads that do not divide the heads are refused", "[cost][types]") {
   const auto message = [](const std::string& target) {
     std::string mistakes;
     make_cost("roofline", "{hardware: h100-sxm, draft: none, target: " + target + "}", &mistakes);
@@ -203,7 +201,8 @@ TEST_CASE("a path that leads nowhere is told as a path, and key heads that do no
         std::string::npos);
 }
 
-TEST_CASE("an engine's shares of the bandwidth price weights alone, the same for all where a fit serves", "[cost][types]") {
+TEST_CASE("an engine's shares of the bandwidth apply only to weights, and are the same for all if a fit applies",
+          "[cost][types]") {
   const auto at = [](const char* gpu, const char* engine, const char* shares) {
     return seconds(*served(gpu, "{preset: llama-2-7b, dtype: int4}",
                            fmt::format("engine: {{preset: {}, weight_only_shares: {}}}", engine, shares)),
@@ -214,7 +213,7 @@ TEST_CASE("an engine's shares of the bandwidth price weights alone, the same for
   CHECK(near(at("a100-80gb-sxm", "trtllm", "[0.4, 0.8]"), at("a100-80gb-sxm", "trtllm", "[0.8, 0.8]")));
 }
 
-TEST_CASE("weights alone: an engine says what more rows take", "[cost][types]") {
+TEST_CASE("weights alone: an engine's file gives the time of more rows", "[cost][types]") {
   const auto over = [](const char* growth, double rows) {
     const auto model = served("rtx-3090", "{preset: llama-2-7b, dtype: int4}",
                               fmt::format("engine: {{preset: graphs, weight_only_growth: {}}}", growth));

@@ -1,4 +1,4 @@
-// Drafters: their trees, what they find in a text, and how policies choose lengths.
+// Drafters: their trees, their matches in a text, and how policies choose lengths.
 #include "tests/support/drafters.h"
 #include "sim/rounds/draft/drafter.h"
 #include "sim/rounds/draft/length_policy.h"
@@ -31,7 +31,7 @@ class Text final : public draft::Sight {
   std::span<const draft::Ranked> likeliest(const draft::ChosenBlock&, int) override { return {}; }
   [[nodiscard]] std::span<const Token> text() const override { return text_; }
   Token random_token(std::uint32_t index) override { return (index * 5 + 2) % vocab; }
-  // A target whose argmax goes by the whole text.
+  // A target whose argmax depends on the whole text.
   Spot end_of_text() override {
     Spot spot{1, 0};
     for (const Token token : text_) spot = after(spot, token);
@@ -64,7 +64,7 @@ std::vector<Token> found(const std::string& kind, const std::string& parameters,
 // Expected tokens of every tree of `size` nodes with its root, on at most `levels` levels below it.
 std::vector<double> all_trees(const std::vector<double>& acceptance, int size, int levels);
 
-// The same of every row of children, of the ranks from `rank` on, with `size` nodes in all.
+// The same for every row of children, of the ranks from `rank` on, with `size` nodes in all.
 std::vector<double> all_rows(const std::vector<double>& acceptance, std::size_t rank, int size, int levels) {
   if (size == 0) return {0.0};
   std::vector<double> values;
@@ -119,7 +119,7 @@ TEST_CASE("Sequoia's programme finds the best of all trees up to 9 nodes") {
 }
 
 TEST_CASE("a time table chooses Sequoia's size and depth") {
-  // Verification free up to 4 tokens and dear beyond, drafting free: 3 nodes. Drafting dear: one level.
+  // Verification is free up to 4 tokens and expensive beyond, drafting is free: 3 nodes. If drafting is expensive: one level.
   const std::string common = "budget: 16, depth: 6, acceptance: [0.7, 0.2], verify_times: [[1, 1], [4, 1], [5, 3], [17, 9]]";
   CHECK(make_blocks("tree_sequoia", "{" + common + ", draft_time: 0}")->shape().nodes == 3);
   CHECK(make_blocks("tree_sequoia", "{" + common + ", draft_time: 5}")->shape().draft_length == 1);
@@ -136,7 +136,7 @@ TEST_CASE("trees from branching, paths and parents are the same trees") {
   CHECK(shape("{branching: [2, 2]}") == wanted);
   CHECK(shape("{paths: [[1, 1], [0], [0, 1], [1], [0, 0], [1, 0]]}") == wanted);
   CHECK(shape("{parents: [0, 0, 1, 1, 2, 2]}") == wanted);
-  CHECK(shape("{parents: [2, 0, 0, 2, 3, 3]}") == wanted);  // a parent may come behind its child
+  CHECK(shape("{parents: [2, 0, 0, 2, 3, 3]}") == wanted);  // a parent may come after its child
 }
 
 TEST_CASE("passes and rows of a tree") {
@@ -165,23 +165,22 @@ TEST_CASE("what drafters find in a text") {
   CHECK(found("prompt_lookup", "{draft_length: 3}", {1, 2, 3}).empty());
   CHECK(found("prompt_lookup", "{draft_length: 4, min_ngram: 2}", {5, 5, 5}) == std::vector<Token>{5});
   CHECK(found("lookahead", "{window: 0, ngram: 3, guesses: 2}", text) ==
-        std::vector<Token>{5, 3, 6, 4});  // newest first, level by level
-  CHECK(found("suffix", "{draft_length: 3, factor: 1}", text) ==
-        std::vector<Token>{3, 4});                                        // match of 2, ties to what was seen first
-  CHECK(found("suffix", "{draft_length: 8, least: 0.6}", text).empty());  // 1/2 each
+        std::vector<Token>{5, 3, 6, 4});                                                     // newest first, level by level
+  CHECK(found("suffix", "{draft_length: 3, factor: 1}", text) == std::vector<Token>{3, 4});  // match of 2, ties to the earliest
+  CHECK(found("suffix", "{draft_length: 8, least: 0.6}", text).empty());                     // 1/2 each
   CHECK(found("suffix", "{draft_length: 8}", {4, 4, 8}).empty());
-  // Every end is scored: behind 7 stood 1 and 2, a third of its places each, behind [5, 7] twice 1, half of its places: 1 in all.
+  // Every end is scored: after 7 came 1 and 2, a third of its places each, after [5, 7] twice 1, half of its places: 1 in all.
   const std::vector<Token> ends = {5, 7, 1, 1, 7, 2, 5, 7};
   CHECK(found("suffix_decoding", "{}", ends) == std::vector<Token>{1, 1});
   CHECK(found("suffix_decoding", "{least: 0.6}", ends).empty());
   CHECK(found("suffix_decoding", "{draft_length: 1}", ends) == std::vector<Token>{1});
   CHECK(found("suffix_decoding", "{max_tree_depth: 3}", ends) == std::vector<Token>{1});  // the end and the draft within 3 tokens
-  // Past responses win where they promise more: with them, 9 stands twice behind 3 of 5 places of [5, 7].
+  // Past responses win if they promise more: with them, 9 comes twice after 3 of 5 places of [5, 7].
   CHECK(found("suffix_decoding", "{past: [[5, 7, 9, 9], [5, 7, 9, 9], [5, 7, 9, 9]]}", ends) == std::vector<Token>{9, 9});
 }
 
-// Lookahead as its paper's figure has it: every token of the window has seen the text, level 0 up to its column, and the lower
-// levels of its column. The window is a map from (level, place behind the text's end); nothing is shifted but by renaming.
+// Lookahead as in its paper's figure: every token of the window has seen the text, level 0 up to its column, and the lower levels
+// of its column. The window is a map from (level, place after the text's end); shifting only renames.
 class LookaheadByPlaces {
  public:
   LookaheadByPlaces(int window, int ngram, int guesses, Text& text) : window_(window), ngram_(ngram), guesses_(guesses) {
@@ -216,7 +215,8 @@ class LookaheadByPlaces {
       saw(std::move(ngram));
     }
     at_.merge(next);
-    // Full, the lowest level goes and the next one takes its name; else every level loses its column 0.
+    // If the window is full, the lowest level is dropped and the next one takes its name; otherwise every level loses its column
+    // 0.
     const int drop = full() ? 1 : 0;
     std::map<std::pair<int, int>, Token> renamed;
     for (const auto& [where, token] : at_)
@@ -268,7 +268,7 @@ TEST_CASE("Lookahead's window and pool, round by round") {
           REQUIRE(paths == (may ? own.guesses(so_far.back()) : std::set<std::vector<Token>>()));
           with_guesses += paths.empty() ? 0 : 1;
           own.pass(text);
-          // What the target emits next: its argmaxes for a while, then something else.
+          // The target's next tokens: its argmaxes for a while, then other tokens.
           for (std::uint32_t tokens = random() % 4 + 1; tokens > 0; --tokens)
             text.write(random() % 3 == 0 ? static_cast<Token>(random() % text.vocab) : text.argmax(text.end_of_text()));
         }
@@ -320,10 +320,10 @@ TEST_CASE("policies: lengths after given rounds") {
   goodput->observe(memory, 4, 0);
   CHECK(memory.length == 0);
   goodput->observe(memory, 0, 0);
-  CHECK(memory.length == 0);  // a round without drafts tells nothing
+  CHECK(memory.length == 0);  // a round without drafts gives no information
   goodput->observe(memory, 1, 1);
   CHECK(memory.length == 10);
-  // However low the first estimate, rounds to see find what drafting brings. Mutant: the estimate goes back to it without drafts.
+  // However low the first estimate is, trial rounds find the gain of drafting. Mutant: without drafts the estimate returns to it.
   const auto doubting = policy("goodput", "{first_alpha: 0.01, weight: 0.02}", times);
   memory = doubting->start();
   for (int round = 0; round < 4000; ++round) doubting->observe(memory, memory.length, memory.length);
@@ -335,7 +335,7 @@ TEST_CASE("policies: lengths after given rounds") {
   CHECK_FALSE(policy("entropy", "{most: 2}")->goes_on(memory, 1.0, 2.1));
   CHECK(policy("oracle", "{}")->foresees());
 
-  // Where the first estimate pays for no draft, only a try finds out that one would by now.
+  // If the first estimate is too low for any draft, only a trial can find out that drafting now pays.
   const auto probing = policy("goodput", "{first_alpha: 0, weight: 1, probe: 3}", times);
   memory = probing->start();
   for (const int wanted : {0, 0, 1}) {
@@ -346,7 +346,7 @@ TEST_CASE("policies: lengths after given rounds") {
   probing->observe(memory, 1, 1);
   CHECK(memory.length == 10);
 
-  // One length for the batch: 3 of 4 tries accepted at two sequences, and what each alone would have chosen.
+  // One length for the batch: 3 of 4 drafts accepted at two sequences, and the lengths that each would have chosen alone.
   const auto together = policy("goodput", "{weight: 1}", times, 2);
   CHECK(together->sequences() == 2);
   memory = together->start();
@@ -379,8 +379,8 @@ TEST_CASE("ema_tiers: the lengths that SGLang's rule gives, batch by batch") {
     }
     return lengths;
   };
-  // Batch 1 starts in the middle of [1, 3, 5, 7], its average one below. Nothing moves in the first ten rounds and the four
-  // behind.
+  // Batch 1 starts in the middle of [1, 3, 5, 7], its average one below. No change occurs in the first ten rounds and the four
+  // after them.
   const auto one = made("{}", 1);
   Memory memory = one->start();
   CHECK(memory.length == 5);
@@ -391,7 +391,7 @@ TEST_CASE("ema_tiers: the lengths that SGLang's rule gives, batch by batch") {
   CHECK(memory.value == Approx(4.0 * std::pow(0.8, 15)));
   // Up again: 1 - .8^5 (1 - .14) = .72 > .5, but not > 2.5.
   CHECK(rounds(*one, memory, 5, std::array{1}) == std::vector<int>{1, 1, 1, 1, 3});
-  // A batch of 8 goes by the mean over its sequences and may draft nothing, which it leaves again with the next change.
+  // A batch of 8 uses the mean over its sequences and may draft nothing; it leaves that state with the next change.
   const auto eight = made("{warm_up: 0, every: 1, weight: 1}", 8);
   CHECK(eight->sequences() == 8);
   memory = eight->start();
@@ -400,8 +400,7 @@ TEST_CASE("ema_tiers: the lengths that SGLang's rule gives, batch by batch") {
   CHECK(rounds(*eight, memory, 1, std::array{2, 0, 0, 0, 0, 0, 0, 1}) == std::vector<int>{0});  // .375 <= .5, two tiers
   CHECK(rounds(*eight, memory, 1, std::array{0, 0, 0, 0, 0, 0, 0, 0}) == std::vector<int>{1});
   CHECK(memory.value == 0.375);  // no drafts tell nothing
-  // Tiers of one's own bring SGLang's -.25 along at every batch, which its table replaces by 0 from batch 8 on: .375 is then no
-  // step down.
+  // Custom tiers inherit SGLang's -.25 at every batch, which its table replaces by 0 from batch 8 on: .375 is then no step down.
   const auto given = made("{tiers: [0, 1, 3], warm_up: 0, every: 1, weight: 1}", 8);
   memory = given->start();
   CHECK(rounds(*given, memory, 1, std::array{2, 0, 0, 0, 0, 0, 0, 1}) == std::vector<int>{1});
@@ -419,7 +418,7 @@ TEST_CASE("confidence_roc: the threshold of the least waste, by hand") {
   draft::LengthPolicy::Memory memory = policy->start();
   CHECK(policy->goes_on(memory, 0.4, 0.0));
   CHECK_FALSE(policy->goes_on(memory, 0.39, 0.0));
-  // Five judged: no move yet. What stands behind the first rejected one was not judged.
+  // Five judged: no move yet. The positions after the first rejected one were not judged.
   policy->observe_tokens(memory, std::array{0.9, 0.8, 0.5, 0.7}, 2);
   policy->observe_tokens(memory, std::array{0.6, 0.55}, 2);
   CHECK(memory.judged.size() == 5);
@@ -427,12 +426,12 @@ TEST_CASE("confidence_roc: the threshold of the least waste, by hand") {
   // Accepted .9 .8 .6 .55, rejected .5 .3: at .55 no accepted token is lost and no rejected one passes.
   policy->observe_tokens(memory, std::array{0.3}, 0);
   CHECK(memory.threshold == 0.55);
-  // More accepted ones of .2: to lose 1 of 5 costs 3/5, 3 of 7 costs 9/7, to let both rejected ones pass costs 1.
+  // More accepted ones of .2: losing 1 of 5 costs 3/5, 3 of 7 costs 9/7, letting both rejected ones pass costs 1.
   policy->observe_tokens(memory, std::array{0.2}, 1);
   CHECK(memory.threshold == 0.55);
   policy->observe_tokens(memory, std::array{0.2, 0.2}, 2);
   CHECK(memory.threshold == 0.2);
-  // As shipped a request keeps the threshold that it began with. Mutant: the rule of each round as the default.
+  // By default a request keeps its first threshold. Mutant: the rule of each round is the default.
   const config::Arguments none =
       config::read_arguments(config::parse_text("{}", "t", diagnostics), entry->info.parameters, {}, "policy", diagnostics);
   const auto shipped = entry->make(none, {10, {}, 1}, diagnostics);
@@ -454,7 +453,8 @@ TEST_CASE("adaedl: the threshold follows the rate of acceptance") {
   CHECK_FALSE(policy->goes_on(memory, 1.0, 1.01));
   policy->observe(memory, 4, 4);  // average .5, below .9: half a step up
   CHECK(memory.threshold == Approx(0.6));
-  for (int i = 0; i < 4; ++i) policy->observe(memory, 4, 4);  // averages .75 .875 .9375 ...: two more, then whole drafts stay
+  for (int i = 0; i < 4; ++i)
+    policy->observe(memory, 4, 4);  // averages .75 .875 .9375 ...: two more; after that complete drafts change nothing
   CHECK(memory.threshold == Approx(0.8));
   policy->observe(memory, 3, 3);
   CHECK(memory.threshold == Approx(0.7));
@@ -483,8 +483,8 @@ TEST_CASE("a batch under a length policy drafts until its longest chain ends") {
                     "{{batch: {}}}}}",
                     batch));
   };
-  // Half of the rounds draft 1, half 3. Of one sequence that is 2 passes in the mean; of two the longest drafts 3 but for a
-  // quarter.
+  // Half of the rounds draft 1, half 3. One sequence takes 2 passes in the mean; with two sequences the longest drafts 3 in three
+  // quarters of the rounds.
   const std::vector<std::uint64_t> drafted = {0, 500, 0, 500};
   const spec::Experiment one = cell_of(1);
   const spec::Experiment two = cell_of(2);
@@ -495,15 +495,16 @@ TEST_CASE("a batch under a length policy drafts until its longest chain ends") {
 TEST_CASE("mtp: the stated acceptance is the overlap, and one that no draft has is refused") {
   const auto overlaps = [](double acceptance) {
     return tests::overlaps_of(
-        tests::ReadyCell(fmt::format("{{experiment: mtp, pair: {{vocab: 50, target: {{family: normal_logits, sigma: 3}}, draft: {{from: "
-                                     "target, transform: logit_noise, value: 1}}}}, context: {{process: iid, pool: 40}}, decode: "
-                                     "{{drafter: {{kind: mtp, draft_length: 1, selection: sampled, acceptance: [{}]}}, verifier: token}}}}",
-                                     acceptance))
+        tests::ReadyCell(
+            fmt::format("{{experiment: mtp, pair: {{vocab: 50, target: {{family: normal_logits, sigma: 3}}, draft: {{from: "
+                        "target, transform: logit_noise, value: 1}}}}, context: {{process: iid, pool: 40}}, decode: "
+                        "{{drafter: {{kind: mtp, draft_length: 1, selection: sampled, acceptance: [{}]}}, verifier: token}}}}",
+                        acceptance))
             .cell());
   };
   for (const double wanted : {0.05, 0.3, 0.7, 0.905, 0.99, 1.0})
     for (const double own : overlaps(wanted)) CHECK(own == Approx(wanted).margin(1e-12));
-  // No draft overlaps less than by the probability of the target's least likely token.
+  // Every draft overlaps by at least the probability of the target's least likely token.
   CHECK_THROWS_WITH(overlaps(0.0), Catch::Contains("acceptance is 0, allowed: in [") && Catch::Contains("least likely token"));
 }
 

@@ -1,4 +1,4 @@
-// What drafting takes where rounds differ, and what policies look at where the draft is sure of its token.
+// Drafting time if rounds differ, and the inputs of policies if the draft is sure of its token.
 #include "sim/rounds/draft/drafter.h"
 #include "tests/support/cells.h"
 
@@ -43,7 +43,7 @@ TEST_CASE("a batch takes as many passes of the draft as its slowest sequence", "
   CHECK(drafting(1, copies, drafted, passes) == Approx(1.5));
   CHECK(drafting(2, copies, drafted, passes) == Approx(1.75));  // mutant: the mean at every batch
   CHECK(drafting(64, copies, drafted, passes) == Approx(2.0));
-  // Nine rounds in ten copy 24 tokens without a pass, one has the model draft three.
+  // Nine rounds in ten copy 24 tokens without a pass; in one the model drafts three.
   std::vector<std::uint64_t> mixed(25, 0);
   mixed[3] = 100;
   mixed[24] = 900;
@@ -52,7 +52,7 @@ TEST_CASE("a batch takes as many passes of the draft as its slowest sequence", "
   CHECK(drafting(2, hybrid, mixed, {}) == Approx(3 * (1 - 0.81)));
 }
 
-TEST_CASE("a block that a policy ends early took the pass over all of it, in a batch as alone", "[drafting]") {
+TEST_CASE("a block that a policy ends early takes the pass over the whole block, in a batch and alone", "[drafting]") {
   for (const double batch : {1.0, 32.0}) {
     const spec::Experiment experiment = tests::experiment_of(fmt::format(
         "{{experiment: block, pair: {{vocab: 2, target: {{family: uniform}}, draft: {{family: uniform}}}}, decode: {{drafter: "
@@ -89,7 +89,7 @@ TEST_CASE("a greedy draft is as sure as its model, for policies that look", "[dr
     CHECK(drafted(sampling, selection, "{kind: entropy, most: 1.0}") == 1.0);
     CHECK(drafted(sampling, selection, "{kind: entropy, most: 1.1}") == 4.0);
     CHECK(drafted(sampling, selection, "{kind: specdec_pp, head: draft, threshold: 0.1, shortest: 1}") ==
-          2.0);  // the second is the first that it looks behind
+          2.0);  // the second is the first that it looks at
   }
 }
 

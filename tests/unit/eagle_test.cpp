@@ -1,4 +1,4 @@
-// What drafters make of the configured draft distribution.
+// How drafters use the configured draft distribution.
 #include "tests/support/drafters.h"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ TEST_CASE(
         ->alter_distribution(1, chance, towards, own);
     return own;
   };
-  // Mutant: half of the target everywhere, whose token is always the likeliest: every draft right.
+  // Mutant: half of the target everywhere, whose token is always the likeliest, so every draft is right.
   CHECK(altered("top_k", 0.49, target) == target);
   CHECK(altered("top_k", 0.51, target) == draft);
   CHECK(altered("sampled", 0.1, target) == altered("sampled", 0.9, target));

@@ -1,4 +1,4 @@
-// Drafts out of the text as SGLang and llama.cpp make them: by hand after their sources, and by theory round by round.
+// Drafts from the text as in SGLang and llama.cpp: by hand from their sources, and by theory round by round.
 #include "sim/rounds/theory/engine_drafts.h"
 #include "sim/rounds/draft/drafter.h"
 #include "tests/support/drafters.h"
@@ -21,7 +21,7 @@ namespace {
 using Path = std::vector<int>;
 using Paths = std::vector<Path>;
 
-// The rounds of a sequence: behind() is told the whole text at the start of each.
+// The rounds of a sequence: each round starts from the whole text.
 class Rounds {
  public:
   Rounds(const std::string& name, const std::string& parameters)
@@ -55,10 +55,10 @@ std::set<Path> with_beginnings(const Paths& paths) {
 
 struct Compared {
   int drafting = 0;  // rounds that draft
-  int by_text = 0;   // rounds whose drafts the text alone would not tell
+  int by_text = 0;   // rounds whose drafts do not follow from the text alone
 };
 
-// Follows sequences of few tokens, which repeat themselves.
+// Follows sequences of few tokens, which are repetitive.
 void compare(Compared& counts, std::mt19937& random, const std::string& name, const std::string& parameters,
              const theory::HistoryDraft& theory, std::size_t most_emitted) {
   for (int sequence = 0; sequence < 4; ++sequence) {
@@ -76,7 +76,7 @@ void compare(Compared& counts, std::mt19937& random, const std::string& name, co
     while (text.size() < 48) {
       lengths.push_back(static_cast<int>(text.size()));
       const Paths drafted = rounds.behind(text);
-      INFO(fmt::format("{} {} behind {} of {}", name, parameters, text, lengths));
+      INFO(fmt::format("{} {} after {} of {}", name, parameters, text, lengths));
       CHECK(std::set<Path>(drafted.begin(), drafted.end()) == with_beginnings(theory(text, lengths)));
       counts.drafting += drafted.empty() ? 0 : 1;
       counts.by_text += theory(text, Path{lengths.back()}) == theory(text, lengths) ? 0 : 1;
@@ -96,22 +96,23 @@ Paths random_texts(std::mt19937& random) {
 
 }  // namespace
 
-TEST_CASE("sglang_ngram: what a round emits is found two rounds later, and of the prompt its last tokens", "[engine_drafts]") {
+TEST_CASE("sglang_ngram: a round's tokens are found two rounds later, and the last tokens of the prompt", "[engine_drafts]") {
   Rounds rounds("sglang_ngram", "{nodes: 4, max_trie_depth: 4, max_bfs_breadth: 1}");
   CHECK(rounds.behind({8, 9, 8, 1, 2, 3}).empty());  // the trie is empty
-  // 8 1 2 3 went in: 1 is found there, 3 1 is not, since 3 was not there before. Mutant: the whole prompt, in which 9 follows 8.
+  // 8 1 2 3 was inserted: 1 is found there, 3 1 is not, since 3 was not there before. Mutant: the whole prompt, in which 9
+  // follows 8.
   CHECK(rounds.behind({8, 9, 8, 1, 2, 3, 1}) == Paths{{2}, {2, 3}});
-  // 1 2 3 1 went in, the newest 8 did not. Mutant: the last round's text.
+  // 1 2 3 1 was inserted, the newest 8 was not. Mutant: the last round's text.
   CHECK(rounds.behind({8, 9, 8, 1, 2, 3, 1, 8}) == Paths{{1}, {1, 2}, {1, 2, 3}});
   CHECK(rounds.behind({8, 9, 8, 1, 2, 3, 1, 8, 5}).empty());
-  // Now 8 was followed by 5 as well, lately.
+  // Now 5 has also followed 8, most recently.
   CHECK(rounds.behind({8, 9, 8, 1, 2, 3, 1, 8, 5, 8}) == Paths{{5}});
 }
 
-TEST_CASE("sglang_ngram: an end that was not in the trie is not looked for until it comes again", "[engine_drafts]") {
+TEST_CASE("sglang_ngram: a suffix that was not in the trie is not searched until it occurs again", "[engine_drafts]") {
   Rounds rounds("sglang_ngram", "{nodes: 1, max_trie_depth: 6}");
   CHECK(rounds.behind({1, 2, 3, 2, 4, 1}).empty());
-  // 1 2 is in the trie, before 3; but 1 was not a round ago. 2 was followed by 4 lately. Mutant: 3, by matching anew.
+  // 1 2 is in the trie, before 3; but 1 was not in the previous round. 2 was last followed by 4. Mutant: 3, by a new match.
   CHECK(rounds.behind({1, 2, 3, 2, 4, 1, 2}) == Paths{{4}});
   Rounds both("sglang_ngram", "{nodes: 1, max_trie_depth: 6}");
   CHECK(both.behind({1, 2, 3, 2, 4}).empty());
@@ -123,7 +124,7 @@ TEST_CASE("sglang_ngram: breadths, ages and frequencies", "[engine_drafts]") {
   const auto first = [](const std::string& parameters) {
     return Rounds("sglang_ngram", "{max_trie_depth: 3, past: [[1, 2], [1, 2], [1, 3]], " + parameters + "}").behind({1});
   };
-  // Behind an end of 1 token, of 2 at most: 1 + 1/2 (max - 1) children, rounded down, the newest first.
+  // After an end of 1 token, of 2 at most: 1 + 1/2 (max - 1) children, rounded down, the newest first.
   CHECK(first("max_bfs_breadth: 2") == Paths{{3}});
   CHECK(first("max_bfs_breadth: 3") == Paths{{3}, {2}});
   CHECK(first("max_bfs_breadth: 3, nodes: 1") == Paths{{3}});
@@ -131,7 +132,7 @@ TEST_CASE("sglang_ngram: breadths, ages and frequencies", "[engine_drafts]") {
   // 2 was inserted twice as often.
   CHECK(first("match_type: PROB") == Paths{{2}, {3}});
   CHECK(first("match_type: PROB, max_bfs_breadth: 1") == Paths{{2}});
-  // The shares' product: 1 2 5 is 3/4, 1 3 is 1/4; the longest end comes first, whatever it promises.
+  // The product of the shares: 1 2 5 is 3/4, 1 3 is 1/4; the longest end comes first, whatever its probability.
   CHECK(Rounds("sglang_ngram", "{match_type: PROB, max_trie_depth: 3, nodes: 2, past: [[1, 2, 5], [1, 2, 5], [1, 3]]}")
             .behind({1}) == Paths{{2}, {2, 5}});
   CHECK(Rounds("sglang_ngram", "{match_type: PROB, max_trie_depth: 3, nodes: 2, past: [[1, 2], [1, 2], [1, 2], [7, 1, 4]]}")
@@ -153,7 +154,7 @@ TEST_CASE("ngram_simple: the last place, without the newest token, and enough be
   CHECK(behind({1, 2, 3, 4, 1, 2}).empty());     // size_n + draft_length + 2 tokens
   CHECK(behind({1, 2, 3, 4, 9, 1, 2}).empty());  // at the very beginning
   CHECK(behind({9, 9, 9, 1, 2, 3, 1, 2}) == Paths{{3}, {3, 1}});
-  CHECK(behind({9, 9, 9, 9, 1, 2, 1, 2}).empty());                         // a single token stands behind it, the newest aside
+  CHECK(behind({9, 9, 9, 9, 1, 2, 1, 2}).empty());                         // a single token comes after it, apart from the newest
   CHECK(behind({9, 1, 2, 5, 5, 1, 2, 6, 7, 1, 2}) == Paths{{6}, {6, 7}});  // Mutant: the first place, as prompt_lookup
 }
 
@@ -167,7 +168,7 @@ TEST_CASE("ngram_mod: the table's last token, drafts that are long enough, and a
   for (Rounds* const rounds : {&one, &two}) CHECK(rounds->behind({1, 2, 3}).empty());
   CHECK(one.behind({1, 2, 3, 1, 2}) == Paths{{3}});  // 2 3 is followed by nothing that has been read
   CHECK(two.behind({1, 2, 3, 1, 2}).empty());
-  // What is emitted is read once more than 32 tokens are new.
+  // Emitted tokens are read once more than 32 are new.
   Path text = {1, 2, 3};
   for (int i = 0; i < 30; ++i) text.push_back(10 + i);
   text.push_back(10);
@@ -178,7 +179,7 @@ TEST_CASE("ngram_mod: the table's last token, drafts that are long enough, and a
   Rounds in_time("ngram_mod", "{draft_length: 1, n_match: 2, n_min: 1}");
   in_time.behind({1, 2, 3});
   CHECK(in_time.behind(text) == Paths{{12}});
-  // Five drafts of which nothing is accepted, and what is not in the text is forgotten.
+  // After five drafts of which nothing is accepted, n-grams that are not in the text are forgotten.
   Rounds poor("ngram_mod", "{draft_length: 1, n_match: 1, n_min: 1, past: [[1, 2]]}");
   CHECK(poor.behind({1}).empty());
   for (std::size_t size = 2; size <= 6; ++size) CHECK(poor.behind(Path(size, 1)) == Paths{{2}});
@@ -187,42 +188,42 @@ TEST_CASE("ngram_mod: the table's last token, drafts that are long enough, and a
   CHECK(Rounds("ngram_mod", "{draft_length: 1, n_match: 2, n_min: 1, past: [[3, 0, 9]]}").behind({5, 0, 32135}) == Paths{{9}});
 }
 
-TEST_CASE("ngram_cache: counts, shares, statistics, and what is counted by itself", "[engine_drafts]") {
+TEST_CASE("ngram_cache: counts, shares, statistics, and separate counts", "[engine_drafts]") {
   CHECK(Rounds("ngram_cache", "{draft_length: 3}").behind({1, 2, 3, 1, 2, 3, 1}) == Paths{{2}, {2, 3}, {2, 3, 1}});
-  // Three tokens were seen once, and that is enough; two and one have to be seen twice.
+  // Three tokens were seen once, and that is enough; two tokens and one must be seen twice.
   CHECK(Rounds("ngram_cache", "{draft_length: 1}").behind({5, 6, 7, 5, 6, 7}) == Paths{{5}});
   CHECK(Rounds("ngram_cache", "{draft_length: 1}").behind({5, 6, 5, 6}).empty());
   CHECK(Rounds("ngram_cache", "{draft_length: 1}").behind({5, 6, 7, 5}).empty());
   CHECK(Rounds("ngram_cache", "{draft_length: 1}").behind({5, 6, 7, 5, 6, 8, 5})[0] == Path{6});
-  // 5 6 5 6 in two rounds has no 6 5. Mutant: counting on.
+  // 5 6 5 6 in two rounds has no 6 5. Mutant: counting continues across rounds.
   Rounds apart("ngram_cache", "{draft_length: 1}");
   CHECK(apart.behind({5, 6}).empty());
   CHECK(apart.behind({5, 6, 5, 6}).empty());
-  // Of the two tokens behind 0 1 the one that follows it usually.
+  // Of the two tokens after 0 1 the one that follows it usually.
   for (const int usual : {7, 8})
     CHECK(Rounds("ngram_cache", fmt::format("{{draft_length: 1, statistics: [[0, 1, {0}, 0, 1, {0}]]}}", usual))
               .behind({0, 1, 7, 2, 0, 1, 8, 0, 1}) == Paths{{usual}});
-  // Once usually weighs a hundred times: 7 is taken for the token behind 0 1, and is not sure. Mutant: ten times.
+  // One usual continuation weighs a hundred times: 7 is taken for the token after 0 1, and is not sure. Mutant: ten times.
   Path often = {0, 1, 7};
   for (int i = 0; i < 12; ++i) often.insert(often.end(), {20 + 2 * i, 21 + 2 * i, 0, 1, 8});
   often.insert(often.end(), {60, 61, 0, 1});
   CHECK(Rounds("ngram_cache", "{draft_length: 1}").behind(often) == Paths{{8}});
   CHECK(Rounds("ngram_cache", "{draft_length: 1, statistics: [[0, 1, 7]]}").behind(often).empty());
-  // past has to say it twice, statistics two times as well.
+  // It must occur twice in past, and two times in statistics as well.
   CHECK(Rounds("ngram_cache", "{draft_length: 1, past: [[0, 1, 7]]}").behind({0, 1}).empty());
   CHECK(Rounds("ngram_cache", "{draft_length: 1, past: [[9, 0, 1, 7], [9, 0, 1, 7]]}").behind({9, 0, 1}) == Paths{{7}});
   CHECK(Rounds("ngram_cache", "{draft_length: 1, statistics: [[0, 1, 7]]}").behind({0, 1}).empty());
   CHECK(Rounds("ngram_cache", "{draft_length: 1, statistics: [[0, 1, 7], [0, 1, 7]]}").behind({0, 1}) == Paths{{7}});
 }
 
-TEST_CASE("ngram_map_k: the prompt's last place, kept from then on, and no more than was accepted before", "[engine_drafts]") {
+TEST_CASE("ngram_map_k: the prompt's last place is kept, with no more drafts than were accepted before", "[engine_drafts]") {
   const auto behind = [](const Path& text) { return Rounds("ngram_map_k", "{draft_length: 2, size_n: 1}").behind(text); };
   CHECK(behind({9, 1, 2, 3, 4, 5, 1}) == Paths{{2}, {2, 3}});
   CHECK(behind({1, 2, 3, 4, 5, 6, 1}).empty());  // at the very beginning
-  CHECK(behind({9, 1, 2, 3, 1}).empty());        // one token more than a key and a value stands behind the place
+  CHECK(behind({9, 1, 2, 3, 1}).empty());        // one token more than a key and a value comes after the place
   CHECK(behind({9, 1, 2, 3, 4, 1}) == Paths{{2}, {2, 3}});
   CHECK(behind({9, 1, 2, 3, 1, 4, 5, 6, 7, 1}) == Paths{{4}, {4, 5}});  // Mutant: the first place
-  // Of two tokens one is accepted, and one is drafted the next time; of that none, and no more is. Mutant: two each time.
+  // Of two tokens one is accepted, and one is drafted the next time; of that none, and nothing more. Mutant: two each time.
   Rounds shrinking("ngram_map_k", "{draft_length: 2, size_n: 1}");
   Path text = {9, 1, 2, 3, 4, 5, 1};
   const auto emit = [&](Rounds& rounds, const Path& tokens) {
@@ -234,7 +235,7 @@ TEST_CASE("ngram_map_k: the prompt's last place, kept from then on, and no more 
   CHECK(emit(shrinking, {1}) == Paths{{2}});
   CHECK(emit(shrinking, {6}).empty());
   CHECK(emit(shrinking, {1}).empty());
-  // Mutants: the last place, which 7 8 stand behind; the last place that was emitted, which 5 5 stand behind.
+  // Mutants: the last place, which 7 8 follow; the last place that was emitted, which 5 5 follow.
   Rounds prompt("ngram_map_k", "{draft_length: 2, size_n: 1}");
   text = {9, 1, 2, 3, 4, 5, 6, 1};
   CHECK(prompt.behind(text) == Paths{{2}, {2, 3}});
@@ -249,14 +250,14 @@ TEST_CASE("ngram_map_k: the prompt's last place, kept from then on, and no more 
   CHECK(emit(emitted, {5, 5, 5, 5, 5, 1}) == Paths{{2}, {2, 3}});
 }
 
-TEST_CASE("ngram_map_k: what it does not find", "[engine_drafts]") {
-  // Where the prompt ends nobody looks, however far the text goes on. Mutant: all of the text.
+TEST_CASE("ngram_map_k: n-grams that it does not find", "[engine_drafts]") {
+  // The place where the prompt ends is not searched, however long the text becomes. Mutant: all of the text.
   Rounds gap("ngram_map_k", "{draft_length: 2, size_n: 1}");
   CHECK(gap.behind({9, 9, 9, 9, 1, 2, 3, 4}).empty());
   CHECK(gap.behind({9, 9, 9, 9, 1, 2, 3, 4, 5, 6, 7, 8, 1}).empty());
   CHECK(Rounds("ngram_map_k", "{draft_length: 2, size_n: 1}").behind({9, 9, 9, 9, 1, 2, 3, 4, 5, 6, 7, 8, 1}) ==
         Paths{{2}, {2, 3}});
-  // 3 2654435761 + 0 and 0 + 158995 are equal modulo 2^18: the later n-gram of the prompt has the place in the table, and the
+  // 3 2654435761 + 0 and 0 + 158995 are equal modulo 2^18. The later n-gram of the prompt occupies the place in the table; the
   // earlier one, which the first round would have found, is lost. Mutant: both are found.
   const Path both = {9, 3, 0, 5, 6, 7, 0, 158995, 8, 8, 4, 4, 4, 4};
   const auto and_then = [&](const Path& more) {
@@ -275,22 +276,22 @@ TEST_CASE("ngram_map_k4v: four values, the commonest at least twice as common as
   const auto behind = [](const Path& text) { return Rounds("ngram_map_k4v", "{draft_length: 2, size_n: 1}").behind(text); };
   CHECK(behind({9, 1, 4, 5, 1, 2, 3, 1, 2, 3, 6, 6, 1}) == Paths{{2}, {2, 3}});  // Mutant: three times as common
   CHECK(behind({9, 1, 2, 3, 1, 4, 5, 6, 6, 6, 1}).empty());                      // Mutant: ngram_map_k
-  // 2 3 is the commonest, 4 5 stands behind the place. Mutant: the commonest.
+  // 2 3 is the most common, 4 5 follows the place. Mutant: the commonest.
   CHECK(behind({9, 1, 2, 3, 1, 2, 3, 1, 4, 5, 6, 6, 1}) == Paths{{4}, {4, 5}});
-  // Six against three; the fifth value would be a fourth. Mutant: it is counted.
+  // Six against three; the fifth value would be the fourth to count. Mutant: it is counted.
   Path text = {9};
   for (const int value : {0, 0, 0, 0, 0, 0, 1, 2, 3, 4})
     for (const int token : {1, 10 + value, 20 + value}) text.push_back(token);
   for (const int token : {6, 6, 6, 1}) text.push_back(token);
   CHECK(behind(text) == Paths{{14}, {14, 24}});
-  // One against one; in the next round that finds it the place's own value is counted once more. Mutant: it is not.
+  // One against one; the next round that finds it counts the place's own value once more. Mutant: it does not.
   Rounds again("ngram_map_k4v", "{draft_length: 2, size_n: 1}");
   CHECK(again.behind({9, 1, 2, 3, 1, 4, 5, 6, 6, 6, 1}).empty());
   CHECK(again.behind({9, 1, 2, 3, 1, 4, 5, 6, 6, 6, 1, 7, 1}) == Paths{{4}, {4, 5}});
   Rounds twice("ngram_map_k4v", "{draft_length: 2, size_n: 1, min_hits: 2}");
   CHECK(twice.behind({9, 1, 2, 3, 6, 6, 6, 1}).empty());
   CHECK(twice.behind({9, 1, 2, 3, 6, 6, 6, 1, 7, 1}) == Paths{{2}, {2, 3}});
-  // Of its last draft none was accepted.
+  // None of its last draft was accepted.
   CHECK(twice.behind({9, 1, 2, 3, 6, 6, 6, 1, 7, 1, 8}).empty());
   CHECK(twice.behind({9, 1, 2, 3, 6, 6, 6, 1, 7, 1, 8, 1}).empty());
 }
@@ -340,7 +341,7 @@ TEST_CASE("engines' drafts out of the text are theory's, round by round", "[engi
   CHECK(cache.drafting > 1000);
   CHECK(map.drafting > 500);
   CHECK(values.drafting > 500);
-  // Mutants: a trie, tables and counts that are made anew of the text.
+  // Mutants: a trie, tables and counts that are rebuilt from the text.
   CHECK(sglang.by_text > 1000);
   CHECK(mod.by_text > 100);
   CHECK(cache.by_text > 100);

@@ -1,4 +1,4 @@
-// What servers' files say of their methods, and which methods are then marked.
+// Methods in the files of servers, and which methods are then marked.
 #include "sim/answers/plan/engine_methods.h"
 #include "sim/hardware/latency/engine.h"
 #include "sim/rounds/draft/drafter.h"
@@ -75,7 +75,7 @@ TEST_CASE("llama.cpp takes the draft's likeliest tokens", "[engine_methods]") {
   CHECK(runs("llama_cpp", kPath) == false);  // a chain, by a drafter that it does not have
 }
 
-TEST_CASE("an engine whose file says nothing marks no method", "[engine_methods]") {
+TEST_CASE("an engine whose file lists no methods marks none", "[engine_methods]") {
   CHECK_FALSE(runs("graphs", kGrown).has_value());
   CHECK_FALSE(runs("transformers", kDrawnTree).has_value());
   CHECK(runs("{preset: graphs, methods: {drafters: [chain], verifiers: [token]}}", kDrawn) == false);

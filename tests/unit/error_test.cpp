@@ -9,7 +9,7 @@
 namespace specsim::error_test {
 namespace {
 
-TEST_CASE("a location prints what it knows", "[error]") {
+TEST_CASE("a location prints its known parts", "[error]") {
   CHECK(to_string(Location{"pair.yaml", 3, 10}) == "pair.yaml:3:10");
   CHECK(to_string(Location{"pair.yaml", 3, 0}) == "pair.yaml:3");
   CHECK(to_string(Location{"pair.yaml", 0, 0}) == "pair.yaml");
@@ -33,7 +33,7 @@ TEST_CASE("diagnostics are thrown together and in order", "[error]") {
   }
 }
 
-TEST_CASE("by_place keeps the order of files, sorts each by line, and puts what has no line last", "[error]") {
+TEST_CASE("by_place keeps the order of files, sorts each by line, and puts entries without a line last", "[error]") {
   const auto sorted = by_place({{{"b.yaml", 5, 1}, "1"},
                                 {{"a.yaml", 9, 1}, "2"},
                                 {{"b.yaml", 0, 0}, "3"},
@@ -50,7 +50,7 @@ TEST_CASE("a single mistake is thrown with its place", "[error]") {
   CHECK(std::string(BadInput({}, "no").what()) == "no");
 }
 
-TEST_CASE("the nearest name is suggested only where it may be meant", "[error]") {
+TEST_CASE("the nearest name is suggested only if it is close enough", "[error]") {
   CHECK(nearest_name("exponnent", {"family", "exponent", "offset"}) == "exponent");
   CHECK(nearest_name("ZIPF", {"uniform", "zipf"}) == "zipf");
   CHECK(nearest_name("temperature", {"zipf", "uniform"}).empty());
@@ -60,7 +60,7 @@ TEST_CASE("the nearest name is suggested only where it may be meant", "[error]")
   CHECK(not_among("temperature", "temperature", {}) == "temperature, allowed: none");
 }
 
-TEST_CASE("a broken invariant tells expression and values", "[error]") {
+TEST_CASE("a broken invariant reports expression and values", "[error]") {
   const int n = 3;
   CHECK_NOTHROW([&] { SPECSIM_CHECK(n == 3, "n = {}", n); }());
   try {

@@ -1,5 +1,5 @@
-// Every family of the registry: distributions that are distributions, addressed, and as documented. A family without an example
-// here fails the suite.
+// Every family of the registry: valid distributions, addressed, and as documented. A family without an example here fails the
+// suite.
 #include "sim/foundation/base/check.h"
 #include "sim/foundation/math/simplex.h"
 #include "sim/rounds/families/context.h"
@@ -35,7 +35,7 @@ struct Example {
   std::string family;
   std::string yaml;
   bool random;
-  Formula formula;  // empty where the distribution is random
+  Formula formula;  // empty if the distribution is random
   int vocab = 0;    // 0: any
 };
 
@@ -93,7 +93,7 @@ std::unique_ptr<families::Distribution> build(const std::string& yaml, int vocab
   return distribution;
 }
 
-// What is wrong with it, in one text.
+// Its errors, joined into one text.
 std::string refusal(const std::string& yaml, int vocab, bool is_draft = false) {
   try {
     static_cast<void>(build(yaml, vocab, is_draft));
@@ -111,7 +111,7 @@ Probabilities draw(const families::Distribution& distribution, int vocab, std::u
   return drawn;
 }
 
-// Sums to 1 within 1e-12, nothing negative, nothing infinite.
+// Sums to 1 within 1e-12, with no negative and no infinite value.
 bool is_distribution(const Probabilities& distribution) {
   long double sum = 0.0L;
   for (const double mass : distribution) {
@@ -142,7 +142,7 @@ class Mean {
     sum_ += x;
     squares_ += x * x;
   }
-  // Against a known mean, by the theoretical variance or by the sample's own.
+  // Compares with a known mean, by the theoretical variance or by the sample's own.
   [[nodiscard]] double z(double mean, double variance) const { return (sum_ / n_ - mean) / std::sqrt(variance / n_); }
   [[nodiscard]] double z(double mean) const { return z(mean, std::max(squares_ / n_ - sum_ / n_ * (sum_ / n_), 1e-300)); }
 
@@ -154,7 +154,7 @@ class Mean {
 
 }  // namespace
 
-TEST_CASE("every registered family says what its distribution is", "[families]") {
+TEST_CASE("every registered family describes its distribution", "[families]") {
   for (const families::FamilyEntry& entry : families::families().entries()) {
     INFO(entry.info.name);
     CHECK_FALSE(entry.info.summary.empty());
@@ -180,13 +180,13 @@ TEST_CASE("families give distributions, the same at the same address", "[familie
         distributions = distributions && is_distribution(forwards.back());
       }
       CHECK(distributions);
-      // Order, object and thread do not matter.
+      // The result does not depend on order, object and thread.
       bool same = true;
       std::thread([&] {
         for (std::uint64_t context = 40; context-- > 0;) same = same && draw(*twin, size, context) == forwards[context];
       }).join();
       CHECK(same);
-      // Another context, another key: another distribution, exactly where it says that it is random.
+      // Another context and another key give another distribution exactly if it claims to be random.
       bool moved = false;
       for (std::uint64_t context = 1; context < 40; ++context) moved = moved || forwards[context] != forwards[0];
       CHECK(moved == example.random);
@@ -222,7 +222,7 @@ TEST_CASE("fixed families are their formulas", "[families]") {
   }
 }
 
-TEST_CASE("what families refuse", "[families]") {
+TEST_CASE("settings that families refuse", "[families]") {
   CHECK(refusal("{family: explicit, probabilities: [.5, .5]}", 3).find("probabilities has 2 entries, allowed: 3 (pair.vocab)") !=
         std::string::npos);
   CHECK(refusal("{family: explicit, probabilities: [.5, .4]}", 2).find("probabilities sum to 0.9, allowed: 1 within 1e-9") !=
@@ -245,8 +245,8 @@ TEST_CASE("what families refuse", "[families]") {
 }
 
 TEST_CASE("dirichlet: each token's distribution is a beta distribution", "[families][stat]") {
-  // Would catch a gamma shape off by one (the boost of small shapes left out), a scale that depends on the token, and a log that
-  // is normalised without its exponential.
+  // Detects a gamma shape off by one (the boost of small shapes left out), a scale that depends on the token, and a log that is
+  // normalised without its exponential.
   for (const double a : {0.05, 0.5, 1.0, 4.0, 300.0}) {
     for (const int vocab : {2, 7}) {
       const auto distribution = build("{family: dirichlet, concentration: " + std::to_string(a) + "}", vocab);
@@ -278,13 +278,13 @@ TEST_CASE("dirichlet: each token's distribution is a beta distribution", "[famil
       const double variance = (v - 1.0) / (v * v * (a * v + 1.0));
       CHECK(std::abs(mean.z(1.0 / v, variance)) < kZ);
       CHECK(std::abs(square.z(variance)) < kZ);
-      CHECK(std::abs(sum_of_squares.z((a + 1.0) / (a * v + 1.0))) < kZ);  // the tokens' joint second moment
+      CHECK(std::abs(sum_of_squares.z((a + 1.0) / (a * v + 1.0))) < kZ);  // the second moment of pairs of tokens
     }
   }
 }
 
 TEST_CASE("dirichlet: tokens are exchangeable", "[families][stat]") {
-  // Would catch a stream whose words come in pairs with different uses for even and odd tokens.
+  // Detects a stream whose words come in pairs with different uses for even and odd tokens.
   constexpr int vocab = 6;
   const auto distribution = build("{family: dirichlet, concentration: .7}", vocab);
   std::vector<double> wins(vocab, 0.0);
@@ -311,8 +311,8 @@ TEST_CASE("dirichlet: extreme concentrations stay finite", "[families]") {
   }
 }
 
-TEST_CASE("normal_logits: each context has a sigma of its own, log-normal with the given spread", "[families][stat]") {
-  // Would catch a spread taken for a variance, one drawn for every token, and one drawn once for all contexts.
+TEST_CASE("normal_logits: each context has its own sigma, log-normal with the given spread", "[families][stat]") {
+  // Detects a spread taken for a variance, one drawn for every token, and one drawn once for all contexts.
   constexpr int vocab = 401;
   constexpr double kPairs = 200;
   for (const double spread : {0.3, 1.0}) {
@@ -331,7 +331,7 @@ TEST_CASE("normal_logits: each context has a sigma of its own, log-normal with t
 }
 
 TEST_CASE("normal_logits and uniform_logits: log-ratios of tokens have their distributions", "[families][stat]") {
-  // Would catch sigma taken for a variance, a range taken for a half-width, and noise shared between tokens.
+  // Detects sigma taken for a variance, a range taken for a half-width, and noise shared between tokens.
   constexpr int vocab = 10;
   constexpr std::uint64_t n = 10000;
   for (const double sigma : {0.1, 1.0, 5.0}) {
@@ -377,7 +377,7 @@ TEST_CASE("normal_logits and uniform_logits: log-ratios of tokens have their dis
 }
 
 TEST_CASE("one_hot: the random token is uniform, and fresh for each context", "[families][stat]") {
-  // Would catch a token that never comes up, and contexts that share their word with the next one.
+  // Detects a token that is never drawn, and contexts that share their word with the next one.
   constexpr int vocab = 12;
   const auto distribution = build("{family: one_hot}", vocab);
   std::vector<double> counts(vocab, 0.0);
@@ -396,7 +396,7 @@ TEST_CASE("one_hot: the random token is uniform, and fresh for each context", "[
 }
 
 TEST_CASE("a target and a draft of the same family are independent", "[families][stat]") {
-  // Documented means of the overlap: Dirichlet(1) vocab / (2 vocab - 1), one_hot 1 / vocab. Would catch streams shared by the two
+  // Documented means of the overlap: Dirichlet(1) vocab / (2 vocab - 1), one_hot 1 / vocab. Detects streams shared by the two
   // sides (overlap 1) and by the parts of a mixture.
   const auto mean_overlap = [](const std::string& family, int vocab, std::uint64_t n) {
     Diagnostics diagnostics;

@@ -1,4 +1,4 @@
-// Fits to so little data that the prior shows: half a count for every probability (Krichevsky and Trofimov 1981).
+// Fits to few data, where the prior has an effect: half a count for every probability (Krichevsky and Trofimov 1981).
 #include "sim/experiments/fit/fitted_process.h"
 
 #include <catch2/catch.hpp>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kDrafted = 1000;  // no round accepts all, so that every position is judged
 
-// A text as rounds: each accepts so many and has its next token rejected.
+// A text as rounds: each accepts the given number of tokens, and rejects the next one.
 fit::RecordedRequest text(const std::vector<int>& accepted) {
   fit::RecordedRequest request;
   for (const int count : accepted) request.rounds.push_back({count, kDrafted});
@@ -31,9 +31,9 @@ TEST_CASE("an acceptance rate of few tokens is drawn to the middle by half a cou
 }
 
 TEST_CASE("moves between regimes are counted with half a count each", "[fit]") {
-  // Forty accepted, ten rejected, and the same again: the states are hardly in doubt. Of the nineteen moves from a rejecting
-  // position one leads to an accepting one, (1 + 1/2) / (19 + 1) = .075. Mutants: no prior, .053; a whole count each, .095.
-  // Of eighty moves from an accepting position two lead out, 2.5 / 81.
+  // Forty accepted, ten rejected, and the same again: the states are nearly certain. Of the nineteen moves from a rejecting
+  // position one leads to an accepting one, (1 + 1/2) / (19 + 1) = .075. Mutants: no prior, .053; a whole count each, .095. Of
+  // eighty moves from an accepting position two lead out, 2.5 / 81.
   std::vector<int> rounds;
   for (int i = 0; i < 2; ++i) {
     rounds.push_back(40);

@@ -1,4 +1,5 @@
-// Rounds whose every text position has distributions of its own against a plain loop that inverts the distribution function.
+// Rounds in which every text position has its own distributions, compared with a plain loop that inverts the distribution
+// function.
 #include "tests/unit/plain_loop.h"
 
 namespace specsim::hot_path_fresh_test {
@@ -114,7 +115,7 @@ TEST_CASE("fresh distributions: the loop equals a plain loop that inverts the di
         expected.sum_accepted_squared += accepted * accepted;
       }
       CHECK(recorder.rounds() == rounds);
-      // One round in kFreshJudged is placed, and each of its tokens once.
+      // One round in kFreshJudged is located in the text, and each of its tokens once.
       std::uint64_t judged = 0;
       for (const auto& [where, round] : rounds) judged += where[2] % decode::kFreshJudged == 0 ? round.emitted.size() : 0;
       CHECK(sum_of(counts.output) == judged);

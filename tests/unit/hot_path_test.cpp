@@ -1,4 +1,4 @@
-// The hot loop against a plain one.
+// The hot loop compared with a plain one.
 #include "sim/rounds/verify/recursive_rule.h"
 #include "tests/parts/toys.h"
 #include "tests/support/sanitizers.h"
@@ -10,7 +10,7 @@ using namespace specsim::tests;
 
 namespace {
 
-// Runs with a sink go round by round, runs without one chain by chain: any rule that can is asked.
+// Runs with a sink go round by round, runs without one chain by chain if the rule supports it.
 class EmptySink final : public decode::RoundSink {
  public:
   void round(std::uint32_t, std::uint32_t, std::span<const Token>, std::uint32_t) override {}
@@ -31,7 +31,7 @@ BothWays both(const decode::Simulator& simulator, std::uint64_t total) {
   return counts;
 }
 
-// Side by side it says something else than one by one.
+// Its answers for a whole batch differ from those one by one.
 class TwoFaced final : public verify::ChainRule {
  public:
   verify::AcceptedPath verify(verify::Block& block) const override { return {0, block.pick_target(0)}; }
@@ -53,7 +53,7 @@ TEST_CASE("the hot loop equals a plain loop: every context process, every verifi
         const std::string yaml = yaml_of(process, how, draft_length);
         const tests::ReadyCell ready(yaml);
         for (const std::uint32_t sequence_rounds : {1U, 7U, 64U}) {
-          // A whole chunk, then a last one that holds a few whole sequences and a part of one.
+          // A whole chunk, then a last one that holds a few whole sequences and a part of another.
           const std::uint64_t total = ready.cell().contexts->process->shape().request_tokens > 0 ? 256 + 3 * sequence_rounds
                                       : draft_length == 4 && sequence_rounds < 64
                                           ? 256 * sequence_rounds + 5 * sequence_rounds + sequence_rounds / 2
@@ -72,7 +72,7 @@ TEST_CASE("the hot loop equals a plain loop: every context process, every verifi
 TEST_CASE("chains judged side by side: the counts of chains judged one by one", "[hot_path]") {
   for (const char* pair :
        {"{vocab: 200, target: {family: zipf, exponent: 1.1}, draft: {from: target, transform: overlap, value: 0.7}}",
-        // The draft draws what the target cannot, with odds so long that a prefix of them never stays.
+        // The draft draws tokens that the target cannot, with odds so long that no prefix of them is accepted.
         "{vocab: 9, target: {from: {family: geometric, ratio: 0.01}, transform: top_k, value: 7}, draft: "
         "{family: geometric, ratio: 0.99}}"}) {
     for (const int draft_length : {1, 5, 40}) {
@@ -107,7 +107,7 @@ TEST_CASE("chains judged side by side: the counts of chains judged one by one", 
 
 namespace {
 
-// Of siblings side by side it accepts the first.
+// Accepts the first of several siblings.
 class TwoFacedSiblings final : public verify::RecursiveRule {
  public:
   void judge_lanes(const verify::SiblingLanes& siblings, std::uint32_t* accepted) const override {
@@ -125,9 +125,9 @@ TEST_CASE("trees judged side by side: the counts of trees judged one by one", "[
   const char* const usual =
       "{vocab: 200, target: {family: zipf, exponent: 1.1}, draft: {from: target, transform: overlap, value: 0.7}}";
   for (const char* pair : {usual,
-                           // Siblings that the draft has hardly any token left for.
+                           // Siblings for which the draft has hardly any token left.
                            "{vocab: 9, target: {family: geometric, ratio: 0.6}, draft: {family: geometric, ratio: 0.0001}}",
-                           // Fewer tokens that the draft can draw than a node has children.
+                           // The draft can draw fewer tokens than a node has children.
                            "{vocab: 6, target: {family: zipf, exponent: 0.7}, draft: {from: {family: zipf, exponent: 1}, "
                            "transform: top_k, value: 2}}",
                            "{vocab: 7, target: {family: zipf, exponent: 0.7}, draft: {family: uniform}}"}) {
@@ -199,7 +199,7 @@ TEST_CASE("a context process of which nothing is known is stepped as a plain loo
 }
 
 TEST_CASE("a shorter run is the beginning of a longer one", "[hot_path]") {
-  // Rounds have addresses: the first sequences of a long run are those of a short one.
+  // Rounds have addresses, so the first sequences of a long run equal those of a short one.
   const tests::ReadyCell ready(yaml_of(kRegimes, {"token", false, false}, 4));
   const decode::Simulator simulator = ready.simulator();
   Recorder short_run;
@@ -212,7 +212,7 @@ TEST_CASE("a shorter run is the beginning of a longer one", "[hot_path]") {
 }
 
 TEST_CASE("cells that differ in decode draw the same first draft token and bonus words", "[hot_path]") {
-  // Paired comparisons: token and sample_match see the same drafts, so wherever both accept they emit the same tokens.
+  // Paired comparisons: token and sample_match see the same drafts, so if both accept, they emit the same tokens.
   const Process process = process_with("iid", "pool: 11");
   const tests::ReadyCell token(yaml_of(process, {"token", false, false}, 1));
   const tests::ReadyCell match(yaml_of(process, {"sample_match", false, false}, 1));

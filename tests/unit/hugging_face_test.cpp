@@ -1,4 +1,4 @@
-// A Hugging Face config.json as a model: what each architecture's keys mean, against the shapes of configs/models.
+// A Hugging Face config.json as a model: the meaning of each architecture's keys, compared with the shapes of configs/models.
 #include "sim/hardware/presets/hugging_face.h"
 #include "sim/foundation/base/whole_file.h"
 #include "tests/support/costs.h"
@@ -21,7 +21,7 @@ using specsim::tests::make_cost;
 
 namespace {
 
-// A folder with a config.json, gone with it.
+// A folder with a config.json, deleted at the end of its scope.
 class ModelFolder {
  public:
   explicit ModelFolder(const std::string& json)
@@ -55,7 +55,7 @@ ModelShape shape_of_json(const std::string& json) {
   return shape;
 }
 
-// What is wrong with the file, without its folder.
+// The file's errors, without its folder.
 std::string mistakes_of(const std::string& json) {
   const ModelFolder folder(json);
   Diagnostics diagnostics;
@@ -248,7 +248,7 @@ TEST_CASE("a config.json is the shape that configs/models has", "[cost][models][
     check_same(read, tests::shape_of(row.name));
     CHECK(read.assumed.empty());
   }
-  // GLM-5.2's list of indexers, and the rule behind it.
+  // GLM-5.2's list of indexers, and the rule that gives it.
   std::string types;
   for (int layer = 0; layer < 78; ++layer)
     types += fmt::format("{}\"{}\"", layer > 0 ? ", " : "", layer < 3 || layer % 4 == 2 ? "full" : "shared");
@@ -259,7 +259,7 @@ TEST_CASE("a config.json is the shape that configs/models has", "[cost][models][
       "num_key_value_heads": 64, "qk_nope_head_dim": 192, "qk_rope_head_dim": 64, "v_head_dim": 256, "vocab_size": 154880, )";
   check_same(shape_of_json(glm + "\"indexer_types\": [" + types + "]}"), tests::shape_of("glm-5.2"));
   check_same(shape_of_json(glm + "\"index_topk_freq\": 4, \"index_skip_topk_offset\": 3}"), tests::shape_of("glm-5.2"));
-  // EAGLE's first heads are plain models of one layer: what is taken for granted is told.
+  // EAGLE's first heads are plain models of one layer: their assumptions are reported.
   const ModelShape head = shape_of_json(
       R"({"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32,
       "num_hidden_layers": 1, "num_key_value_heads": 8, "vocab_size": 128256})");
@@ -330,20 +330,20 @@ TEST_CASE("config.json: how a checkpoint is quantised", "[cost][models][hugging_
     CHECK(shape.product_type == row.type);
     CHECK(shape.weight_bits == row.bits);
     CHECK(shape.kv_bits == row.kv_bits);
-    // Kernels of bitsandbytes' own types are not measured, which is said.
+    // Kernels of bitsandbytes' own types are not measured, which is reported.
     CHECK(shape.assumed.empty() == (std::string(row.config).find("bitsandbytes") == std::string::npos));
   }
   const ModelShape three = shape_of_json(quantised(R"({"quant_method": "gptq", "bits": 3})"));
   REQUIRE(three.assumed.size() == 1);
   CHECK(three.weight_bits == 3);
-  CHECK(three.assumed[0].find("weights of 3 bits are priced by their bytes") != std::string::npos);
+  CHECK(three.assumed[0].find("weights of 3 bits are estimated by their bytes") != std::string::npos);
   const ModelShape odd = shape_of_json(quantised(R"({"quant_method": "quip"})"));
   CHECK(odd.weight_bits == 16);
   REQUIRE(odd.assumed.size() == 1);
   CHECK(odd.assumed[0].find("quantization_config quip is not known") != std::string::npos);
 }
 
-TEST_CASE("config.json: what is not known is told, what is missing is refused at its place", "[cost][models][hugging_face]") {
+TEST_CASE("config.json: unknown keys are reported, missing ones are refused at their place", "[cost][models][hugging_face]") {
   const ModelShape unknown = shape_of_json(
       R"({"model_type": "novel", "hidden_size": 512, "intermediate_size": 1024, "num_attention_heads": 8, "num_hidden_layers": 4,
       "vocab_size": 1000})");
@@ -351,7 +351,7 @@ TEST_CASE("config.json: what is not known is told, what is missing is refused at
   CHECK(unknown.assumed[0].find("model_type novel is not known") != std::string::npos);
   CHECK(unknown.assumed[1].find("gate and up") != std::string::npos);
   CHECK(unknown.kv_heads == 8);
-  // A multimodal file of Gemma 3 that leaves transformers' defaults out.
+  // A multimodal file of Gemma 3 without transformers' default keys.
   const ModelShape defaults = shape_of_json(
       R"({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text", "hidden_size": 2560, "intermediate_size": 10240,
       "num_hidden_layers": 34, "sliding_window": 1024}})");
@@ -365,8 +365,8 @@ TEST_CASE("config.json: what is not known is told, what is missing is refused at
       "shared_expert_intermediate_size": 512, "full_attention_interval": 4, "vocab_size": 151936})");
   CHECK(hybrid.linear_layers == 36);
   CHECK(hybrid.kv_bytes_per_token() == 12.0 * 2 * 2 * 256 * 2);
-  CHECK(hybrid.assumed.back() == "36 layers without full attention are priced with its projections and no cache");
-  // Qwen3.5 and those after it say what their linear attention is, in the language model's part.
+  CHECK(hybrid.assumed.back() == "36 layers without full attention are estimated with its projections and no cache");
+  // Qwen3.5 and later files describe their linear attention in the language model's part.
   const ModelShape delta = shape_of_json(
       R"({"model_type": "qwen3_5", "text_config": {"model_type": "qwen3_5_text", "attn_output_gate": true, "hidden_size": 5120,
       "intermediate_size": 17408, "num_attention_heads": 24, "num_key_value_heads": 4, "head_dim": 256, "num_hidden_layers": 64,
@@ -396,14 +396,15 @@ TEST_CASE("config.json: what is not known is told, what is missing is refused at
         "config.json:2:46: num_hidden_layers is 0, allowed: an integer in [1, 100000]");
   CHECK(mistakes_of("{\"is_encoder_decoder\": true}") ==
         "config.json:1:24: is_encoder_decoder is true, allowed: a decoder alone");
-  CHECK(mistakes_of("{\"medusa_num_heads\": 4}").find("config.json:1:22: these heads' file does not say") == 0);
-  CHECK(mistakes_of("{\"kv_source_layers\": [0]}").find("config.json:1:22: kv_source_layers has layers that look at") == 0);
+  CHECK(mistakes_of("{\"medusa_num_heads\": 4}").find("config.json:1:22: the file of these heads does not give") == 0);
+  CHECK(mistakes_of("{\"kv_source_layers\": [0]}").find("config.json:1:22: kv_source_layers has layers that read the cache") ==
+        0);
   const auto small = [](const char* more) {
     return std::string(R"({"model_type": "llama", "hidden_size": 64, "intermediate_size": 64, "num_attention_heads": 4,
       "num_hidden_layers": 4, "vocab_size": 1000, )") +
            more + "}";
   };
-  // Mutants: any word but true is false; every type that begins with float8 is known.
+  // Mutants: any word except true is false; every type that begins with float8 is known.
   CHECK(mistakes_of(small(R"("tie_word_embeddings": "yes")")).find("tie_word_embeddings is \"yes\", allowed: true, false") !=
         std::string::npos);
   CHECK_FALSE(shape_of_json(small(R"("tie_word_embeddings": null)")).tied_embeddings);
@@ -434,7 +435,8 @@ TEST_CASE("config.json: what is not known is told, what is missing is refused at
   make_cost("roofline",
             fmt::format("{{hardware: h100-sxm, target: {}, draft: none}}", std::filesystem::temp_directory_path().string()),
             &mistakes);
-  CHECK(mistakes.find("the folder holds no config.json and no GGUF file, allowed: one that does") != std::string::npos);
+  CHECK(mistakes.find("the folder holds no config.json and no GGUF file, allowed: a folder with one of them") !=
+        std::string::npos);
 }
 
 // Configs of many kinds, for the mutations below.
@@ -483,14 +485,14 @@ TEST_CASE("a key about layers that is not understood is refused, whatever it is 
       CHECK(mistakes_of(with_key(config, key, "null")).empty());
       CHECK(mistakes_of(with_key(config, key, "[]")).empty());
     }
-    // A list that is as long as the layers is one by layer, by any name.
+    // A list with one entry per layer is a list by layer, whatever its name.
     CHECK(mistakes_of(with_key(config, "novel_widths", "[" + list + "]")).find("novel_widths is a list") != std::string::npos);
-    // Keys that say nothing of layers change nothing.
+    // Keys without a relation to layers change nothing.
     check_same(shape_of_json(with_key(config, "novel_switch", "true")), shape_of_json(config));
   }
 }
 
-TEST_CASE("quantisation in a file beside the config means the same", "[cost][models][hugging_face]") {
+TEST_CASE("quantisation in a file next to the config means the same", "[cost][models][hugging_face]") {
   struct Row {
     const char* file;
     const char* text;
@@ -522,17 +524,17 @@ TEST_CASE("quantisation in a file beside the config means the same", "[cost][mod
 }
 
 TEST_CASE("names with escapes and signs of other scripts", "[cost][models][hugging_face]") {
-  // An escape says the same as the letter.
+  // An escape means the same as the letter.
   check_same(shape_of_json(R"({"model\u005ftype": "ll\u0061ma", "hidden_size": 64, "intermediate_size": 64,
       "num_attention_heads": 4, "num_hidden_layers": 4, "vocab_size": 1000})"),
              shape_of_json(R"({"model_type": "llama", "hidden_size": 64, "intermediate_size": 64, "num_attention_heads": 4,
       "num_hidden_layers": 4, "vocab_size": 1000})"));
   CHECK(shape_of_json(kLlama + R"(, "_name_or_path": "\u5343\u554f/\u6a21\u578b"})").name == "\u5343\u554f/\u6a21\u578b");
-  // What would move a terminal's cursor is no name: the folder's stands in.
+  // A name that would move a terminal's cursor is ignored: the folder's name replaces it.
   const std::string escaped = shape_of_json(kLlama + R"(, "_name_or_path": "a\u001b[31mb"})").name;
   CHECK(escaped.find("specsim_hf_") == 0);
   CHECK(shape_of_json(kLlama + fmt::format(R"(, "_name_or_path": "{}"}})", std::string(500, 'a'))).name.find("specsim_hf_") == 0);
-  // Modules that are left out of the quantisation, by an escaped name.
+  // Modules that are excluded from quantisation, by an escaped name.
   const auto with_ignored = [](const std::string& name) {
     return quantised(fmt::format(R"({{"quant_method": "fp8", "modules_to_not_convert": ["{}"]}})", name));
   };
@@ -556,7 +558,7 @@ TEST_CASE("config.json: defaults of a language part, and models that are no deco
   CHECK(mistakes_of(with_key(known_configs()[0], "embd_layer", R"({"embedding_cls": "image"})")).empty());
 }
 
-TEST_CASE("a preset goes by the name that was asked for", "[cost][models]") {
+TEST_CASE("a preset keeps the name that was asked for", "[cost][models]") {
   CHECK(tests::shape_of("llama-3.3-70b").name == "llama-3.3-70b");
   CHECK(tests::shape_of("llama-3.1-70b").name == "llama-3.1-70b");
   CHECK(tests::shape_of("{preset: llama-3.3-70b, tensor_parallel: 2}").name == "llama-3.3-70b");

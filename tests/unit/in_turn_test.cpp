@@ -1,5 +1,4 @@
-// Drafters that are asked in turn: whose draft is taken, what each is told of rounds that were not its own, and what passes
-// count.
+// Drafters that are asked in turn: which draft is used, what each learns from rounds that were not its own, and how passes count.
 #include "sim/rounds/draft/drafter.h"
 #include "tests/support/drafters.h"
 
@@ -17,7 +16,7 @@ namespace {
 
 using Path = std::vector<int>;
 
-// A text, and a draft model that takes 70 for the next token behind it, then 71, and so on.
+// A text, and a draft model that predicts 70 for the next token, then 71, and so on.
 class TextAndModel final : public draft::Sight {
  public:
   explicit TextAndModel(const Path& text) : text_(text.begin(), text.end()) {}
@@ -61,7 +60,7 @@ class Rounds {
     return {path, sight.passes};
   }
   [[nodiscard]] const draft::BlockDrafter& drafter() const { return *drafter_; }
-  // The same sequence, gone on with apart.
+  // A copy of the sequence, continued separately.
   void part(const std::unique_ptr<draft::BlockDrafter::Memory>& copy) { memory_ = copy->copy(); }
   [[nodiscard]] std::unique_ptr<draft::BlockDrafter::Memory> memory() const { return memory_->copy(); }
 
@@ -76,7 +75,7 @@ const std::string kMod = "{kind: ngram_mod, draft_length: 1, n_match: 1, n_min: 
 
 }  // namespace
 
-TEST_CASE("in_turn: the first draft is taken, and the model is asked where the text has none", "[in_turn]") {
+TEST_CASE("in_turn: the first draft is used, and the model is asked if the text has none", "[in_turn]") {
   const Path repeating = {9, 5, 1, 2, 3, 4, 5, 1};
   const Path once = {9, 8, 7, 6, 5, 4, 3, 2, 1};
   const std::string model = "{kind: chain, draft_length: 3, selection: argmax}";
@@ -87,7 +86,7 @@ TEST_CASE("in_turn: the first draft is taken, and the model is asked where the t
   CHECK(Rounds(kMod + ", " + kSimple).behind(repeating) == Drafted{{2}, {}});
   CHECK(Rounds(kSimple + ", " + kMod).behind(repeating) == Drafted{{2, 3}, {}});
   CHECK(Rounds(kSimple + ", " + kMap + ", " + kMod).behind(once) == Drafted{{}, {}});
-  // Modules and heads draft chains; a block's tokens come of one pass over it and the text's last token.
+  // Modules and heads draft chains; a block's tokens come from one pass over it and the text's last token.
   CHECK(Rounds(kSimple + ", {kind: mtp, draft_length: 2}").behind(once) == Drafted{{70, 71}, {1, 1}});
   CHECK(Rounds(kSimple + ", {kind: eagle3, depth: 2, width: 1}").behind(once) == Drafted{{70, 71}, {1, 1}});
   Rounds block(kSimple + ", {kind: dflash, block_size: 4}");
@@ -98,9 +97,9 @@ TEST_CASE("in_turn: the first draft is taken, and the model is asked where the t
   CHECK_FALSE(Rounds(kSimple + ", " + kMod).drafter().shape().counts_passes);
 }
 
-TEST_CASE("in_turn: a drafter is told of what was accepted of its own drafts alone", "[in_turn]") {
-  // The map's draft has one token accepted; then ngram_simple drafts; then the map again, one token. Mutant: the map is told of
-  // all that was emitted since it drafted, three tokens.
+TEST_CASE("in_turn: a drafter learns only how many of its own drafts were accepted", "[in_turn]") {
+  // The map's draft has one token accepted; then ngram_simple drafts; then the map again, one token. Mutant: the map receives all
+  // tokens emitted since it drafted, three tokens.
   Rounds rounds(kSimple + ", " + kMap);
   Path text = {9, 2, 8, 6, 6, 7, 1, 2, 3, 4, 5, 1};
   CHECK(rounds.behind(text) == Drafted{{2, 3}, {}});
@@ -113,7 +112,7 @@ TEST_CASE("in_turn: a drafter is told of what was accepted of its own drafts alo
   Rounds copy(kSimple + ", " + kMap);
   copy.part(then);
   CHECK(copy.behind(text) == Drafted{{2}, {}});
-  // Inside another as by itself.
+  // Nested in another one it behaves as it does alone.
   Rounds inside("{kind: in_turn, drafters: [" + kMap + "]}, " + kMod);
   Rounds plain(kMap + ", " + kMod);
   for (const Path& one : std::vector<Path>{{9, 1, 2, 3, 4, 5, 1}, {9, 1, 2, 3, 4, 5, 1, 2, 4}, {9, 1, 2, 3, 4, 5, 1, 2, 4, 6, 1}})
@@ -121,8 +120,8 @@ TEST_CASE("in_turn: a drafter is told of what was accepted of its own drafts alo
 }
 
 TEST_CASE("in_turn: a drafter that was not asked began with the prompt all the same", "[in_turn]") {
-  // ngram_mod has read the prompt in the first round, in which the map drafted, and 20 21 is too new for it. Mutant: it reads all
-  // of the text when it is asked.
+  // ngram_mod has read the prompt in the first round, in which the map drafted, and 20 21 is too new for it. Mutant: it reads the
+  // whole text when it is asked.
   Rounds rounds(kMap + ", " + kMod);
   CHECK(rounds.behind({9, 1, 2, 3, 4, 5, 1}) == Drafted{{2, 3}, {}});
   CHECK(rounds.behind({9, 1, 2, 3, 4, 5, 1, 2, 20, 21, 20}) == Drafted{{}, {}});

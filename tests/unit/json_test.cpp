@@ -8,7 +8,7 @@ namespace specsim::config::json_test {
 
 namespace {
 
-// What is wrong with a text, its first mistake alone; "" where nothing is.
+// The first error of a text; "" if it has none.
 std::string mistake(const std::string& text) {
   Diagnostics diagnostics;
   static_cast<void>(parse_json(text, "t", diagnostics));
@@ -59,12 +59,12 @@ TEST_CASE("the infinities and NaN that Python writes are read, as texts that are
   CHECK(to_string(root.items[3].where) == "t:7:28");
 }
 
-TEST_CASE("what only YAML takes is no JSON, and the message says where", "[json]") {
+TEST_CASE("YAML syntax that is not JSON is refused, and the message gives the place", "[json]") {
   for (const std::string text : {"{a: 1}", "{'a': 1}", "[1, 2,]", "[01]", "[.5]", "[NAN]", "- 1", "{\"a\": yes}", "[1] # why", "",
                                  "{\"a\" 1}", "[1", "\"\x01\"", "[+1]", "[0x10]"})
-    CHECK(mistake(text).find("this is no JSON (") != std::string::npos);
-  CHECK(mistake("{\"a\": 1,\n b: 2}").starts_with("t:2:2 this is no JSON ("));
-  CHECK(mistake("{\"a\": [1, oops]}").starts_with("t:1:11 this is no JSON ("));
+    CHECK(mistake(text).find("this is not JSON (") != std::string::npos);
+  CHECK(mistake("{\"a\": 1,\n b: 2}").starts_with("t:2:2 this is not JSON ("));
+  CHECK(mistake("{\"a\": [1, oops]}").starts_with("t:1:11 this is not JSON ("));
   CHECK(mistake("{\"a\": 1, \"a\": 2}") == "t:1:10 key \"a\" is given twice, first at line 1, allowed: once");
   CHECK(mistake(std::string(101, '[') + std::string(101, ']')) ==
         "t:1:101 the text is nested too deep, allowed: at most 100 levels");

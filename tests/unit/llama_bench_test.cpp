@@ -1,4 +1,4 @@
-// What llama-bench prints, in its four formats, as rows of a cost table.
+// The output of llama-bench, in its four formats, as rows of a cost table.
 #include "sim/hardware/latency/llama_bench.h"
 
 #include "sim/hardware/latency/round_time.h"
@@ -22,7 +22,7 @@ std::vector<cost::BenchedPass> read(const std::string& text) {
   return passes;
 }
 
-// 8 tokens in 20 ms are 400 tokens a second; generation at 50 a second takes 20 ms a token.
+// 8 tokens in 20 ms are 400 tokens per second; generation at 50 per second takes 20 ms per token.
 void check(const std::vector<cost::BenchedPass>& passes) {
   REQUIRE(passes.size() == 2);
   CHECK(passes[0].tokens == 8.0);
@@ -61,7 +61,7 @@ TEST_CASE("llama-bench in four formats", "[cost][llama_bench]") {
   CHECK_THROWS_WITH(read("[{\"n_prompt\": 8, \"n_gen\": 0}]"), Catch::Contains("no n_prompt, n_gen and avg_ts"));
 }
 
-TEST_CASE("a cost table from llama-bench prices rounds", "[cost][llama_bench]") {
+TEST_CASE("a cost table from llama-bench gives the time of rounds", "[cost][llama_bench]") {
   std::string target;
   std::string draft;
   for (const int depth : {0, 4100})

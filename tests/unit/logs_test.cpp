@@ -1,4 +1,4 @@
-// Lines of servers' logs as counts, and what follows from counts, each worked out by hand.
+// Lines of servers' logs as counts, and values derived from counts, each calculated by hand.
 #include "sim/serving/logs/findings.h"
 #include "sim/serving/logs/server_log.h"
 
@@ -31,8 +31,8 @@ bool holds(const std::string& text, const std::string& part) { return text.find(
 }  // namespace
 
 TEST_CASE("a line of vLLM: rounds, accepted tokens and the tokens that were judged", "[logs]") {
-  // Ten rounds of two drafts: nine accepted the first, seven both. Judged were 16 accepted tokens and a rejected one of each of
-  // the three rounds that did not accept all.
+  // Ten rounds of two drafts: nine accepted the first, seven both. The judged tokens are 16 accepted ones and one rejected token
+  // in each of the three rounds that did not accept all.
   const auto all = read(
       "SpecDecoding metrics: Mean acceptance length: 2.60, Accepted: 16 tokens, Drafted: 20 tokens, Per-position acceptance "
       "rate: "
@@ -47,8 +47,8 @@ TEST_CASE("a line of vLLM: rounds, accepted tokens and the tokens that were judg
   CHECK(all.contradictions == 0);
 }
 
-TEST_CASE("where drafts were cut short the rates tell how many rounds there were", "[logs]") {
-  // 643 tokens and a length of 2.29 are those of 497 to 500 rounds; of these only 500 has .716, .428 and .142 as whole numbers.
+TEST_CASE("if drafts were cut short, the rates determine the number of rounds", "[logs]") {
+  // 643 tokens and a length of 2.29 fit 497 to 500 rounds; of these only 500 gives whole numbers for .716, .428 and .142.
   const auto all = read(
       "SpecDecoding metrics: Mean acceptance length: 2.29, Accepted: 643 tokens, Drafted: 1200 tokens, Per-position acceptance "
       "rate: 0.716, 0.428, 0.142, Avg Draft acceptance rate: 53.6%");
@@ -57,7 +57,7 @@ TEST_CASE("where drafts were cut short the rates tell how many rounds there were
   CHECK_FALSE(all.drafts_whole);
 }
 
-TEST_CASE("a line of SGLang weighs as many rounds as its requests and its interval make", "[logs]") {
+TEST_CASE("a line of SGLang has the weight of the rounds of its requests and interval", "[logs]") {
   // 4 requests for 40 steps, each of 2.5 tokens: 160 rounds, 240 accepted tokens.
   const auto all =
       read("Decode batch. #running-req: 4, #token: 2041, token usage: 0.06, accept len: 2.50, gen throughput (token/s): 9");
@@ -97,7 +97,7 @@ TEST_CASE("steps of TensorRT-LLM that say neither requests nor a length count no
   CHECK_FALSE(silent.rounds_counted);
 }
 
-TEST_CASE("a report of trtllm-bench that fits several draft lengths says none", "[logs]") {
+TEST_CASE("a report of trtllm-bench that fits several draft lengths reports none", "[logs]") {
   // Nothing was accepted: every draft length makes a rate of 0 a length of 1.
   const auto none =
       read("Number of requests: 4\n[DT] AVERAGE: 12.00\n[ADT] AVERAGE: 0.00\n[DAR] AVERAGE: 0.00\n[AL] AVERAGE: 1.00\n");
@@ -111,22 +111,22 @@ TEST_CASE("a report of trtllm-bench that fits several draft lengths says none", 
   CHECK(three.drafts_whole);
   CHECK(three.rounds == 16.0);
   CHECK(three.accepted == 24.0);
-  // The longest that is looked for, which the median request's draft tokens single out among its neighbours.
+  // The longest draft length that is searched, which the median request's draft tokens distinguish from its neighbours.
   const auto longest = read(
       "Number of requests: 1\n[DT] AVERAGE: 128.00\n[DT] P50 : 128.00\n[ADT] AVERAGE: 64.00\n[DAR] AVERAGE: 0.50\n[AL] AVERAGE: "
       "65.00\n");
   CHECK(longest.draft_length == 128);
 }
 
-TEST_CASE("a benchmark's report that contradicts itself is told with both figures", "[logs]") {
-  // 100 drafts of 2, 150 accepted: 2.5, and rates that say .9 + .8.
+TEST_CASE("a benchmark's report that contradicts itself is reported with both values", "[logs]") {
+  // 100 drafts of 2, 150 accepted: 2.5, and rates that sum to .9 + .8.
   const auto all = read(
       "---------------Speculative Decoding---------------\nAcceptance rate (%): 75.00\nAcceptance length: 2.50\nDrafts: "
       "100\nDraft "
       "tokens: 200\nAccepted tokens: 150\nPer-position acceptance (%):\n  Position 0: 90.00\n  Position 1: 80.00\n"
       "==================================================\n");
   CHECK(all.contradictions == 1);
-  CHECK(holds(all.first_contradiction, "acceptance length 2.50 beside rates that add up to 2.700"));
+  CHECK(holds(all.first_contradiction, "acceptance length 2.50, but rates that add up to 2.700"));
 }
 
 TEST_CASE("alpha of tokens that were judged each for itself has a binomial's interval", "[logs]") {
@@ -158,7 +158,7 @@ TEST_CASE("one alpha for all positions is tested by chi-squared with one degree 
   REQUIRE(alpha != nullptr);
   CHECK_FALSE(alpha->holds);
   CHECK(holds(alpha->told, "p = 0.036"));
-  // Alpha over both: 108 accepted of 100 + 70 that were judged.
+  // Alpha over both: 108 accepted of the 100 + 70 judged.
   CHECK(unlike.alpha.value == Approx(108.0 / 170.0));
   CHECK(unlike.mean_length.value == Approx(2.08));
   CHECK(unlike.acceptance_rate.value == Approx(0.54));
@@ -172,7 +172,7 @@ TEST_CASE("one alpha for all positions is tested by chi-squared with one degree 
   CHECK(alpha->holds);
 }
 
-TEST_CASE("a draft length that the user says is held to the one that the log says", "[logs]") {
+TEST_CASE("a draft length from the user is compared with the one in the log", "[logs]") {
   logs::ReportedAcceptance all;
   all.draft_length = 2;
   all.rounds = 100.0;
@@ -185,7 +185,7 @@ TEST_CASE("a draft length that the user says is held to the one that the log say
   REQUIRE(told != nullptr);
   CHECK_FALSE(told->holds);
   CHECK(other.draft_length == 2);
-  // Where the lines do not say it, the user's stands.
+  // If the lines do not give it, the user's value applies.
   all.draft_length = 0;
   CHECK(logs::find(all, 4).draft_length == 4);
   CHECK(logs::find(all, 0).draft_length == 2);  // 200 drafted in 100 rounds

@@ -1,4 +1,4 @@
-// Trees out of a block drafter's distributions, by hand: which paths are drafted, how many pay, and what a block costs.
+// Trees from a block drafter's distributions, by hand: the drafted paths, how many of them pay, and the time of a block.
 #include "sim/experiments/judge/rows.h"
 #include "tests/support/cells.h"
 
@@ -22,8 +22,8 @@ struct Played {
   double draft_ms = 0.0;
 };
 
-// Rounds of a draft of probabilities .6, .3 and .1 that is right about the target, at .1 ms a pass and .01 ms a row. A tree has
-// no more nodes than the vocabulary has tokens: nine of its twelve are never emitted.
+// Rounds of a draft of probabilities .6, .3 and .1 that equals the target, at .1 ms per pass and .01 ms per row. A tree has no
+// more nodes than the vocabulary has tokens: nine of its twelve are never emitted.
 Played played(const std::string& drafter) {
   const std::string distribution = "{family: explicit, probabilities: [0.6, 0.3, 0.1, 0, 0, 0, 0, 0, 0, 0, 0, 0]}";
   const tests::ReadyCell ready(fmt::format(
@@ -42,8 +42,9 @@ Played played(const std::string& drafter) {
 
 }  // namespace
 
-TEST_CASE("ddtree: the likeliest paths by the product of their tokens, out of one pass over the block") {
-  // Paths are worth .6, .36, .3, .216, .18, ...: the best four reach depth 1 with .9, depth 2 with .36 and depth 3 with .216.
+TEST_CASE("ddtree: the likeliest paths by the product of their tokens, from one pass over the block") {
+  // Paths have probabilities .6, .36, .3, .216, .18, ...: the best four reach depth 1 with .9, depth 2 with .36 and depth 3 with
+  // .216.
   const Played four = played("{kind: ddtree, block_size: 4, nodes: 4}");
   const auto rounds = static_cast<double>(four.counts.rounds);
   CHECK(four.counts.drafted[4] == four.counts.rounds);
@@ -63,17 +64,17 @@ TEST_CASE("caddtree: nodes are added while they raise the expected tokens per ti
   const Played three = played("{kind: caddtree, block_size: 4, nodes: 10, draft_time: 0.5, row_time: 0.3}");
   CHECK(three.counts.drafted[3] == three.counts.rounds);
   CHECK(three.draft_ms == Approx(0.1 + 4 * 0.01).epsilon(1e-12));
-  // One node is worth .6, and costs twice a plain pass.
+  // One node adds .6, and takes as long as two passes without speculation.
   const Played none = played("{kind: caddtree, block_size: 4, nodes: 10, draft_time: 0.5, row_time: 2}");
   CHECK(none.counts.drafted[0] == none.counts.rounds);
   CHECK(none.counts.emitted == none.counts.rounds);
-  // Rows that cost next to nothing: the budget decides.
+  // If rows are almost free, the budget decides.
   const Played most = played("{kind: caddtree, block_size: 4, nodes: 10, row_time: 0.000001}");
   CHECK(most.counts.drafted[10] == most.counts.rounds);
 }
 
 TEST_CASE("jetspec: the likeliest node gets all its children, and the budget may end among them") {
-  // .6 and .3; then behind the first .36 and .18: depth 1 is reached with .9, depth 2 with .6 of .9.
+  // .6 and .3; then after the first .36 and .18: depth 1 is reached with .9, depth 2 with .6 of .9.
   const Played four = played("{kind: jetspec, depth: 3, width: 2, nodes: 4}");
   const auto rounds = static_cast<double>(four.counts.rounds);
   CHECK(four.counts.drafted[4] == four.counts.rounds);
@@ -85,14 +86,15 @@ TEST_CASE("jetspec: the likeliest node gets all its children, and the budget may
   };
   // The mean square is .36 + 4 .54. ddtree's best four paths are .6, .36, .3 and .216.
   CHECK(mean_accepted(four) == Approx(1.44).margin(4 * std::sqrt((2.52 - 1.44 * 1.44) / rounds)));
-  // With three the first of the two children behind the likeliest token is all.
+  // With three, only the first of the two children after the likeliest token remains.
   CHECK(mean_accepted(played("{kind: jetspec, depth: 3, width: 2, nodes: 3}")) ==
         Approx(1.26).margin(4 * std::sqrt((0.54 + 4 * 0.36 - 1.26 * 1.26) / rounds)));
 }
 
-// The example's text against rmagur1203's measurement of a block drafter under vLLM (pull request 42910): behind the likeliest
-// token the next depth's likeliest is right 65 to 84 % of the time, behind the second likeliest, once that was accepted, 22 %.
-TEST_CASE("block_trees.yaml: behind a sibling the block's next position is as often right as was measured") {
+// The example's text, compared with rmagur1203's measurement of a block drafter under vLLM (pull request 42910): after the
+// likeliest token the next depth's likeliest is right 65 to 84 % of the time, after the second likeliest, once that was accepted,
+// 22 %.
+TEST_CASE("block_trees.yaml: after a sibling the block's next position is right as often as was measured") {
   std::ifstream file("configs/examples/methods/block_trees.yaml");
   const spec::Experiment experiment = tests::experiment_of(std::string(std::istreambuf_iterator<char>(file), {}));
   const spec::Cell& cell = experiment.cells.front();

@@ -1,5 +1,5 @@
-// What users' own model files say: quantisation from every form and place, layers that differ, drafters by their architecture.
-// Right values are computed by hand from the layers' widths, or are the parameter counts that the models' authors publish.
+// Users' own model files: quantisation from every form and place, different layers, drafters by their architecture. Expected
+// values are computed by hand from the layers' widths, or are the parameter counts that the models' authors publish.
 #include "sim/foundation/base/whole_file.h"
 #include "sim/foundation/config/json.h"
 #include "sim/hardware/presets/hugging_face.h"
@@ -26,7 +26,7 @@ namespace {
 
 using Files = std::vector<std::pair<std::string, std::string>>;
 
-// A folder of files, gone with it.
+// A folder of files, deleted at the end of its scope.
 class Folder {
  public:
   explicit Folder(const Files& files)
@@ -79,7 +79,7 @@ std::string mistakes_of(const std::string& json) {
 // A model whose parts are easy to count: two layers, attention of 4 x 64 x 64, feed-forward of 3 x 64 x 128, 1,000 tokens.
 constexpr double kAttention = 2 * 4 * 64 * 64;
 constexpr double kFeedForward = 2 * 3 * 64 * 128;
-constexpr double kEnds = 1000 * 64;  // LM head, and embeddings once more
+constexpr double kEnds = 1000 * 64;  // LM head, and embeddings again
 const std::string kSmall = R"({"model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_attention_heads": 4,
   "num_key_value_heads": 4, "num_hidden_layers": 2, "vocab_size": 1000, "tie_word_embeddings": false)";
 // The same with 8 experts 32 wide in the second layer and a shared expert.
@@ -102,17 +102,17 @@ std::vector<Case> quantisations() {
   return {
       {"modelopt fp8", kSmall, R"({"quant_method": "modelopt", "quant_algo": "FP8", "ignore": ["lm_head"]})",
        8 * (kAttention + kFeedForward) + ends},
-      // Mutant: a norm under self_attn stands for its projections.
+      // Mutant: a norm under self_attn is taken for its projections.
       {"norms are no projections", kSmall,
        R"({"quant_method": "fp8", "modules_to_not_convert": ["model.layers.0.self_attn.q_norm", "model.layers.1.self_attn.k_norm"]})",
        8 * (kAttention + kFeedForward) + ends},
-      // Mutant: one layer's exclusion counts for all.
+      // Mutant: one layer's exclusion is applied to all.
       {"one layer of two", kSmall, R"({"quant_method": "fp8", "modules_to_not_convert": ["model.layers.0.self_attn"]})",
        16 * kAttention / 2 + 8 * (kAttention / 2 + kFeedForward) + ends},
       {"wildcards", kSmall,
        R"({"quant_method": "modelopt", "quant_algo": "NVFP4", "exclude_modules": ["lm_head", "model.layers.1*"]})",
        16 * (kAttention + kFeedForward) / 2 + 4.5 * (kAttention + kFeedForward) / 2 + ends},
-      // Mutant: the first of several groups alone.
+      // Mutant: only the first of several groups counts.
       {"two groups", kSmall,
        R"({"quant_method": "compressed-tensors", "format": "mixed", "ignore": ["lm_head"], "config_groups": {
        "group_0": {"targets": ["re:.*self_attn.*"], "weights": {"num_bits": 8, "type": "float"}, "input_activations": {"num_bits": 8,
@@ -135,7 +135,7 @@ std::vector<Case> quantisations() {
       {"AWQ leaves out by any part of a name", kSmall,
        R"({"quant_method": "awq", "bits": 4, "group_size": 128, "modules_to_not_convert": ["o_pr"]})",
        16 * kAttention / 4 + 4.125 * (kAttention * 3 / 4 + kFeedForward) + ends},
-      // MLX: scale and offset of 16 bits for each 64 weights, embeddings and LM head as well.
+      // MLX: 16-bit scale and offset for each 64 weights, including embeddings and LM head.
       {"MLX", kSmall, R"({"group_size": 64, "bits": 4, "model.layers.0.self_attn.q_proj": {"group_size": 64, "bits": 8}})",
        8.5 * kAttention / 8 + 4.5 * (kAttention * 7 / 8 + kFeedForward + 2 * kEnds)},
       {"exl2", kSmall, R"({"quant_method": "exl2", "bits": 4.25, "head_bits": 6})",
@@ -151,7 +151,7 @@ std::vector<Case> quantisations() {
        8 * kAttention + 16 * (kDense + kShared) + 4.5 * kExperts + ends},
       {"experts alone", kMixture, R"({"quant_method": "mxfp4", "modules_to_not_convert": ["self_attn", "mlp.router"]})",
        16 * (kAttention + kDense + kShared) + 4.25 * kExperts + ends},
-      // Mutant: the router's gate stands for gate_proj.
+      // Mutant: the router's gate is taken for gate_proj.
       {"a gate is no gate_proj", kMixture, R"({"quant_method": "fp8", "modules_to_not_convert": ["gate", "shared_expert"]})",
        8 * (kAttention + kDense + kExperts) + 16 * kShared + ends}};
 }
@@ -166,8 +166,8 @@ TEST_CASE("model files: types by part from every form of quantisation", "[cost][
   }
 }
 
-// Property: where the words lie does not matter.
-TEST_CASE("model files: quantisation in a file beside config.json is the same", "[cost][models][model_files]") {
+// Property: the place of the keys does not matter.
+TEST_CASE("model files: quantisation in a file next to config.json is the same", "[cost][models][model_files]") {
   for (const Case& one : quantisations())
     for (const char* file : {"hf_quant_config.json", "quantize_config.json", "quant_config.json"}) {
       INFO(one.what << " in " << file);
@@ -192,7 +192,7 @@ namespace {
 struct Published {
   const char* name;
   const char* json;
-  double parameters;  // as its card or paper says, in units of 1e9
+  double parameters;  // from its card or paper, in units of 1e9
   double kv_bytes;    // per token, by hand: layers that attend x (keys + values) x 2
 };
 
@@ -274,7 +274,7 @@ TEST_CASE("model files: layers that differ have the published parameters and cac
   }
 }
 
-// Property: a key about layers that nobody understands is refused, whatever the model; so is a list with a value for each layer.
+// Property: an unknown key about layers is refused, whatever the model; so is a list with a value for each layer.
 TEST_CASE("model files: unknown keys about layers are refused at their place", "[cost][models][model_files]") {
   std::vector<std::string> bases;
   for (const Published& one : hybrids()) bases.emplace_back(one.json);
@@ -293,7 +293,7 @@ TEST_CASE("model files: unknown keys about layers are refused at their place", "
   for (int i = 1; i < 32; ++i) values += ", 1";
   CHECK(mistakes_of(listed.substr(0, listed.rfind('}')) + ", \"whatever\": [" + values + "]}").find("whatever is") !=
         std::string::npos);
-  // Located, and with what is allowed.
+  // The message has the place and the allowed values.
   const std::string at = mistakes_of(
       "{\"model_type\": \"llama\", \"hidden_size\": 64, \"intermediate_size\": 64,\n"
       " \"num_attention_heads\": 4, \"num_hidden_layers\": 2, \"vocab_size\": 9,\n"
@@ -311,7 +311,7 @@ TEST_CASE("model files: params.json of Meta and Mistral", "[cost][models][model_
     const Folder folder(Files{{"params.json", json}});
     return read(folder.path());
   };
-  // Mistral 7B v0.1: 7.24B, 8 key and value heads behind a window of 4,096.
+  // Mistral 7B v0.1: 7.24B, 8 key and value heads with a window of 4,096.
   const ModelShape mistral =
       params(R"({"dim": 4096, "n_layers": 32, "head_dim": 128, "hidden_dim": 14336, "n_heads": 32, "n_kv_heads": 8,
     "norm_eps": 1e-05, "sliding_window": 4096, "vocab_size": 32000})");
@@ -319,7 +319,7 @@ TEST_CASE("model files: params.json of Meta and Mistral", "[cost][models][model_
   CHECK(mistral.kv_bytes_per_token() == 32 * 2 * 8 * 128 * 2);
   CHECK(mistral.kv_window == 4096);
   CHECK(mistral.assumed.empty());
-  // Llama 3 8B: 8.03B; the width of the feed-forward part is 14,336 by multiple_of and ffn_dim_multiplier.
+  // Llama 3 8B: 8.03B; the feed-forward width of 14,336 follows from multiple_of and ffn_dim_multiplier.
   const ModelShape llama = params(R"({"dim": 4096, "n_layers": 32, "n_heads": 32, "n_kv_heads": 8, "vocab_size": 128256,
     "multiple_of": 1024, "ffn_dim_multiplier": 1.3, "norm_eps": 1e-05, "rope_theta": 500000.0})");
   CHECK(llama.ffn == 14336);
@@ -353,13 +353,13 @@ TEST_CASE("model files: drafters by their architecture", "[cost][models][model_f
   CHECK(spark.markov_rank == 256);
   CHECK(spark.longest_draft == 7);
   CHECK(spark.drafter == "dspark");
-  // DFlash's block counts the token before the drafts. Mutant: 16.
+  // DFlash's block includes the token before the drafts. Mutant: 16.
   const ModelShape flash = shape_of(
       R"({"architectures": ["DFlashDraftModel"], "block_size": 16, "dflash_config": {"target_layer_ids": [1, 9, 17, 25, 33]}, )" +
       kBlock + "}");
   CHECK(flash.own_parameters() == tests::shape_of("dflash-qwen3-8b").own_parameters());
   CHECK(flash.longest_draft == 15);
-  // speculators: an LM head of its own, 32,000 x 4,096.
+  // speculators: a separate LM head, 32,000 x 4,096.
   const ModelShape speculators =
       shape_of(R"({"architectures": ["DFlashDraftModel"], "speculators_model_type": "dflash", "block_size": 8,
     "draft_vocab_size": 32000, "aux_hidden_state_layer_ids": [2, 10, 18, 26, 34], "transformer_layer_config": {)" +
@@ -374,12 +374,12 @@ TEST_CASE("model files: drafters by their architecture", "[cost][models][model_f
                kBlock + "}");
   CHECK(domino.own_parameters() == flash.own_parameters() + 3.0 * 1024 * (4096 + 1024) + (4096.0 + 1024) * 256 + 256.0 * 151936);
   CHECK(domino.one_pass);
-  // P-EAGLE: the first of its layers alone reads the token beside the features.
+  // P-EAGLE: only the first of its layers reads the token in addition to the features.
   const ModelShape parallel = shape_of(R"({"architectures": ["PEagleDraftModel"], "draft_vocab_size": 32000, )" + kBlock + "}");
   CHECK(parallel.drafter == "p_eagle");
   CHECK(parallel.one_pass);
   CHECK(parallel.attention_inputs == Approx(1.2));
-  // vLLM's key for a head with a vocabulary of its own: 2,880 wide, 399.8M parameters by hand.
+  // vLLM's key for a head with a separate vocabulary: 2,880 wide, 399.8M parameters by hand.
   const ModelShape truncated = shape_of(R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 2880,
     "num_hidden_layers": 1, "num_attention_heads": 64, "num_key_value_heads": 8, "head_dim": 64, "intermediate_size": 17280,
     "vocab_size": 201088, "truncated_vocab_size": 64000})");
@@ -395,12 +395,12 @@ TEST_CASE("model files: drafters by their architecture", "[cost][models][model_f
   CHECK(second.longest_draft == 7);
   CHECK(second.unread.empty());  // keys that only drafters have are read
   CHECK(second.own_parameters() == flash.own_parameters() + 2.0 * 256 * 151936);
-  // What is not known is refused, and not taken for a model that runs once per token.
+  // An unknown architecture is refused, and not taken for a model that runs once per token.
   CHECK(mistakes_of(R"({"architectures": ["NovelDraftModel"], )" + kBlock + "}")
             .find("\"NovelDraftModel\" is a drafter that is not known") != std::string::npos);
   CHECK(mistakes_of(R"({"speculators_model_type": "novel", "transformer_layer_config": {)" + kBlock + "}}")
             .find("is a drafter that is not known") != std::string::npos);
-  // A target that has a draft's word in its name only by chance.
+  // A target whose name contains a draft's word by chance.
   CHECK(shape_of(R"({"architectures": ["Eagle2_5_VLForConditionalGeneration"], )" + kBlock + "}").drafter.empty());
 }
 
@@ -435,7 +435,7 @@ TEST_CASE("model files: a head that was made for another target", "[cost][models
                kBlock + "}");
   CHECK(made_for_another(tests::shape_of("qwen3-8b"), head).empty());
   CHECK(made_for_another(tests::shape_of("llama-3.1-70b"), head).find("4096 wide, the target's are 8192") != std::string::npos);
-  // As wide as its own, of another family. Mutant: the width alone.
+  // The same width as its own target's, but another family. Mutant: only the width counts.
   CHECK(made_for_another(tests::shape_of("llama-3.1-8b"), head).find("a vocabulary of 151936, the target's has 128256") !=
         std::string::npos);
   CHECK(made_for_another(tests::shape_of("{preset: qwen3-8b, layers: 32}"), head).find("a target of 36 layers") !=
@@ -450,7 +450,7 @@ TEST_CASE("JSON: Infinity and NaN as Python writes them", "[config][json]") {
   CHECK(value.find("a")->items[1].text == "Infinity");
   CHECK(value.find("a")->items[2].text == "-Infinity");
   CHECK_FALSE(value.find("b")->quoted);
-  CHECK(value.find("c")->text == "Infinity, NaN");  // mutant: words within texts change
+  CHECK(value.find("c")->text == "Infinity, NaN");  // mutant: words within texts are changed
   CHECK(value.find("d")->where.line == 2);
   CHECK(value.find("d")->where.column == 39);
 }

@@ -1,5 +1,5 @@
-// The folder of a command's results: a user's files are never touched, earlier results only by the same again or when that is
-// asked for, and only by results that are whole.
+// The folder of a command's results: a user's files are never touched. Earlier results are replaced only by the same command or
+// on request, and only when the new ones are complete.
 #include "sim/foundation/report/output_folder.h"
 
 #include "sim/foundation/base/error.h"
@@ -38,7 +38,7 @@ class Folder {
     std::filesystem::create_directories(path_);
     write_whole_file(path() + "/" + name, text);
   }
-  // What is in it; the manifest as "".
+  // The folder's files with their content; the manifest as "".
   [[nodiscard]] std::map<std::string, std::string> files() const {
     std::map<std::string, std::string> all;
     for (const auto& entry : std::filesystem::directory_iterator(path_))
@@ -66,7 +66,7 @@ report::Manifest manifest_of(const std::string& owner) {
   return manifest;
 }
 
-// Measurements: --force alone replaces them.
+// Measurements: only --force replaces them.
 void write_results(const Folder& folder, const Files& files, bool force, Writing writing) {
   OutputFolder results(folder.path());
   results.claim({kNames, kMeasuring, force, false, writing});
@@ -95,7 +95,7 @@ TEST_CASE("results: only what an earlier manifest lists is replaced, and only wi
                       Contains("results are here already, allowed: another --out, or --force"));
     CHECK(folder.files() == and_users(first));
 
-    {  // Whoever breaks off leaves the earlier results as they were.
+    {  // An interrupted command leaves the earlier results as they were.
       OutputFolder broken_off(folder.path());
       broken_off.claim({kNames, kMeasuring, true, false, writing});
       broken_off.write("passes.csv", "half");
@@ -118,7 +118,7 @@ TEST_CASE(
     const Folder folder;
     folder.put("speed.csv", "a user's");
     CHECK_THROWS_WITH(write_results(folder, {{"passes.csv", "1"}}, force, Writing::at_once),
-                      Contains("speed.csv: is here already, and no manifest.yaml beside it lists it"));
+                      Contains("speed.csv: is here already, and no manifest.yaml in its folder lists it"));
     CHECK(folder.files() == Files{{"speed.csv", "a user's"}});
     std::filesystem::remove(folder.path() + "/speed.csv");
 
@@ -167,7 +167,7 @@ TEST_CASE("results that come out the same again replace their own, and nothing e
     const Folder folder;
     folder.put("speed.csv", "a user's");
     CHECK_THROWS_WITH(write(folder, {{"passes.csv", "1"}}, kComputing, false),
-                      Contains("speed.csv: is here without a manifest.yaml that says what made it"));
+                      Contains("speed.csv: is here without a manifest.yaml that shows what made it"));
     CHECK(folder.files() == Files{{"speed.csv", "a user's"}});
     std::filesystem::remove(folder.path() + "/speed.csv");
 
@@ -177,7 +177,7 @@ TEST_CASE("results that come out the same again replace their own, and nothing e
 
     folder.put("speed.csv", "a user's");
     CHECK_THROWS_WITH(write(folder, {{"passes.csv", "3"}}, kComputing, false),
-                      Contains("speed.csv: is here and the manifest.yaml beside it does not list it"));
+                      Contains("speed.csv: is here and the manifest.yaml in its folder does not list it"));
     std::filesystem::remove(folder.path() + "/speed.csv");
     CHECK_THROWS_WITH(write(folder, {{"passes.csv", "3"}}, "specsim compare", false),
                       Contains("holds the finished results of another run"));
@@ -188,7 +188,7 @@ TEST_CASE("results that come out the same again replace their own, and nothing e
   }
 }
 
-TEST_CASE("results are replaced by those of the same inputs alone, wherever these lie") {
+TEST_CASE("results are replaced only by those of the same inputs, wherever these are") {
   for (const Writing writing : {Writing::in_place, Writing::at_once}) {
     const auto write = [&](const Folder& folder, const std::vector<FileSum>& inputs, bool force) {
       OutputFolder results(folder.path());
@@ -241,7 +241,7 @@ TEST_CASE("what is no regular file is in the way of results, and so are somebody
     }
 }
 
-TEST_CASE("what the writing of a manifest leaves where it is killed is in nobody's way") {
+TEST_CASE("the leftover of a killed writing of a manifest blocks no later run") {
   for (const bool repeatable : {true, false})
     for (const Writing writing : {Writing::in_place, Writing::at_once, Writing::growing})
       for (const char* text : {"", "comm", "command: \"specsim calibrate\"\nident"}) {
@@ -274,7 +274,7 @@ TEST_CASE("what is kept aside takes no place of somebody's") {
     std::filesystem::remove(folder.path() + "/.unfinished/notes.txt");
     folder.put(".unfinished/speed.csv", "half");
     folder.put(".unfinished/passes.csv.part", "half");
-    claim(false);  // what a sudden end left goes
+    claim(false);  // the leftover of a sudden end is removed
     CHECK(folder.files().empty());
   }
 }
@@ -285,7 +285,7 @@ TEST_CASE("a folder that is removed while files are written into it is noticed w
     OutputFolder results(folder.path());
     results.claim({kNames, kMeasuring, false, false, writing});
     std::filesystem::remove_all(folder.path());
-    results.write("passes.csv", "1");  // nothing was lost: it is made again
+    results.write("passes.csv", "1");  // no result was lost: it is made again
     std::filesystem::remove_all(folder.path());
     CHECK_THROWS_WITH(results.write("speed.csv", "1"), Contains("was removed while files were being written into it"));
     CHECK_THROWS_AS(results.finish(manifest_of(kMeasuring)), IoError);
@@ -306,8 +306,8 @@ TEST_CASE("a folder closes its own lock and nothing else") {
   const Folder folder;
   const std::string path = folder.path() + "/a";
   const auto is_open = [](int descriptor) { return fcntl(descriptor, F_GETFD) != -1; };
-  // It was removed, and is to be made again: somebody else has done so, or a file is in its place. Mutants: 1, which is standard
-  // output, for a lock that there is not.
+  // It was removed, and must be made again: another process has done so, or a file is in its place. Mutants: 1, which is standard
+  // output, for a lock that does not exist.
   for (const bool taken : {true, false}) {
     CAPTURE(taken);
     {
@@ -321,7 +321,7 @@ TEST_CASE("a folder closes its own lock and nothing else") {
     CHECK(is_open(1));
     std::filesystem::remove_all(path);
   }
-  // Where nothing is standard input, the lock may be 0. Mutant: it is left open.
+  // If standard input is closed, the lock may be 0. Mutant: it is left open.
   const int input = dup(0);
   close(0);
   const bool held = [&] {

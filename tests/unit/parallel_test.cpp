@@ -19,7 +19,7 @@ TEST_CASE("every piece of work is done once, whatever the threads") {
   for_each(0, 3, [](std::size_t) { FAIL("no work"); });
 }
 
-TEST_CASE("what a piece of work throws comes out, and ends the rest") {
+TEST_CASE("an exception of one task is rethrown, and ends the others") {
   for (const unsigned threads : {1U, 4U}) {
     std::atomic<int> calls{0};
     const auto work = [&](std::size_t i) {
@@ -27,10 +27,10 @@ TEST_CASE("what a piece of work throws comes out, and ends the rest") {
       if (i == 2) throw std::runtime_error("from a thread");
       if (i > 2) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     };
-    // Half of it takes the other threads seconds: no machine is so busy that the one that throws gets no turn meanwhile.
+    // Half of it takes the other threads seconds, so that the throwing thread gets a turn meanwhile even on a busy machine.
     constexpr std::size_t kWork = 100000;
     CHECK_THROWS_WITH(for_each(kWork, threads, work), "from a thread");
-    CHECK(calls < static_cast<int>(kWork / 2));  // mutant: the other threads go on to the end
+    CHECK(calls < static_cast<int>(kWork / 2));  // mutant: the other threads continue to the end
   }
 }
 

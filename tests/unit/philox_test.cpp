@@ -52,7 +52,7 @@ struct Lcg {
   }
 };
 
-// Both words of a block: equal pairs under one key mean equal counters, for Philox is a bijection of counters.
+// Both words of a block: equal pairs under one key mean equal counters, because Philox is a bijection of counters.
 using Words = std::pair<std::uint64_t, std::uint64_t>;
 
 }  // namespace
@@ -86,7 +86,7 @@ TEST_CASE("a batch equals blocks one at a time, at every size, with and without 
       for (std::uint32_t& x : positions) x = lcg() % 3 == 0 ? lcg() : lcg() % 64;
       for (std::uint32_t& x : c1) x = lcg();
       for (std::uint32_t& x : lanes) x = lcg() % 4 == 0 ? lcg() : lcg() % 256;
-      // c2 near 2^32 for half of the cases: word 2 wraps and carries into nothing else.
+      // c2 is near 2^32 in half of the cases: word 2 wraps and must not carry.
       const std::uint32_t c2 = lcg() % 2 == 0 ? 0xffffffffU - lcg() % 64 : lcg();
       CounterBatch batch{
           .c0 = lcg(), .positions = nullptr, .c1_common = lcg(), .c1 = nullptr, .c2 = c2, .lanes = nullptr, .c3 = lcg()};
@@ -128,7 +128,7 @@ TEST_CASE("a unit uniform lies in [0, 1) on the grid of 2^-53", "[rng]") {
 }
 
 TEST_CASE("keys differ over seeds and groups, and neighbours share nothing", "[rng]") {
-  // Would catch a key that drops half of the seed or of the group, or adds them up: seed + 1 with group - 1 would then collide.
+  // Detects a key that drops half of the seed or of the group, or adds them up: seed + 1 with group - 1 would then collide.
   std::set<std::pair<std::uint32_t, std::uint32_t>> keys;
   std::vector<std::uint64_t> seeds;
   for (std::uint64_t i = 0; i < 128; ++i) seeds.insert(seeds.end(), {i, i << 32, ~i});
@@ -201,7 +201,7 @@ TEST_CASE("a stream reads the words of successive blocks at its own address", "[
 }
 
 TEST_CASE("Boost's distributions on a stream have their means and variances", "[rng][stat]") {
-  // Would catch words used twice, a wrong range of the generator, and a distribution that takes the low bits for the high ones.
+  // Detects words used twice, a wrong range of the generator, and a distribution that takes the low bits for the high ones.
   constexpr int n = 200000;
   const Key key = make_key(20260401, 1);
   Stream stream(key, Purpose::distribution, 0, 0);
@@ -235,8 +235,8 @@ TEST_CASE("Boost's distributions on a stream have their means and variances", "[
 }
 
 TEST_CASE("no two purposes, positions, rounds or sequences share an address", "[rng]") {
-  // More than a million blocks, read through the very code that a simulation reads them through. Would catch a position that runs
-  // into the purpose's bits, a sequence that loses its high half, and final tokens that take the block of another sequence.
+  // More than a million blocks, read through the same code as in a simulation. Detects a position that runs into the purpose's
+  // bits, a sequence that loses its high half, and final tokens that take the block of another sequence.
   const Key key = make_key(20260402, 2);
   std::vector<Words> blocks;
   decode::PhiloxBits random_bits(key);
@@ -334,7 +334,7 @@ TEST_CASE("batches by all instructions: the blocks one at a time", "[rng]") {
 }
 
 TEST_CASE("words are uniform: bytes, and pairs of neighbouring addresses", "[rng][stat]") {
-  // Would catch a round too few in a vectorised path that the known answers do not reach, and lanes that share a word.
+  // Detects a missing round in a vectorised path that the known answers do not reach, and lanes that share a word.
   const Key key = make_key(20260403, 3);
   constexpr std::size_t kBatch = 256;
   constexpr std::uint32_t kRounds = 2048;
@@ -364,7 +364,7 @@ TEST_CASE("words are uniform: bytes, and pairs of neighbouring addresses", "[rng
     before = first;
   }
   for (const std::vector<double>& counts : bytes) CHECK(tests::chi_square_p(counts, kRounds * kBatch / 256.0) > kLevel);
-  // Expectation 4 a cell: with 65,535 degrees of freedom the chi-square distribution holds all the same.
+  // Expectation 4 per cell: with 65,535 degrees of freedom the chi-square distribution still holds.
   CHECK(tests::chi_square_p(across_lanes, kRounds * kBatch / 2.0 / 65536.0) > kLevel);
   CHECK(tests::chi_square_p(across_rounds, kRounds * kBatch / 2.0 / 65536.0) > kLevel);
 }

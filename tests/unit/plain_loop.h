@@ -1,5 +1,5 @@
-// The hot loop's rounds once more by a plain loop: round by round, lane by lane, token by token. It shares with the hot one the
-// addresses of the random numbers, the rules and the tables' construction, and nothing of the loop.
+// The hot loop's rounds computed again by a plain loop: round by round, lane by lane, token by token. It shares the addresses of
+// the random numbers, the rules and the tables' construction with the hot loop, but no part of the loop.
 #pragma once
 
 #include "sim/foundation/math/alias_table.h"
@@ -29,7 +29,7 @@ struct Round {
   bool operator==(const Round&) const = default;
 };
 
-// (chunk, lane, round) -> what it emitted.
+// (chunk, lane, round) -> its emitted tokens.
 using Rounds = std::map<std::array<std::uint64_t, 3>, Round>;
 
 class Recorder final : public decode::RoundSink {
@@ -105,7 +105,7 @@ class Plain {
   }
 
  private:
-  // Requests of a record, each to its end, where no number of rounds is given.
+  // Requests of a record, each to its end, if no number of rounds is given.
   [[nodiscard]] bool recorded() const { return sequence_rounds_ == 0; }
 
   // Tokens of the recorded request that begins here.
@@ -149,7 +149,7 @@ class Plain {
     }
   }
 
-  // As the process itself has it, of a kind that has no plain form here: one sequence, one position at a time.
+  // For processes without a plain form here, the process itself: one sequence, one position at a time.
   std::uint32_t stepped(std::uint64_t sequence, const std::vector<Token>& text, std::uint32_t before) const {
     const families::ContextProcess& process = *ready_.cell().contexts->process;
     std::uint32_t context = before;
@@ -278,7 +278,7 @@ inline const Process kRegimes = process_with("regimes",
                                              "transition: [[.7, .2, .1], [.3, .3, .4], [.5, 0, "
                                              ".5]]");
 
-// Processes with parameters that matter to the loop, and every other of the registry by its entry.
+// Processes with parameters that matter to the loop, and all other registered ones by their entries.
 inline const std::vector<Process>& processes() {
   static const std::vector<Process> list = [] {
     std::vector<Process> all = {
@@ -306,7 +306,7 @@ inline const std::vector<Process>& processes() {
     for (const families::ContextEntry& entry : families::context_processes().entries()) {
       const auto known = [&](const Process& process) { return process.name == entry.info.name; };
       if (std::any_of(all.begin(), all.end(), known)) continue;
-      if (entry.info.name == "acceptance_table") continue;  // its rounds begin anew, and its tokens are ranked, not drawn
+      if (entry.info.name == "acceptance_table") continue;  // its rounds restart, and its tokens are ranked, not drawn
       for (const std::string& sample : samples_of(entry.info, "process")) all.push_back({entry.info.name, sample});
     }
     return all;
@@ -320,8 +320,8 @@ struct Decode {
   bool one_hot_target = false;
 };
 
-// Every registered verifier with what it demands, and those without demands with an argmax draft and a target at temperature 0 as
-// well.
+// Every registered verifier with its required settings; those without requirements also with an argmax draft and a target at
+// temperature 0.
 inline std::vector<Decode> decodings() {
   std::vector<Decode> list;
   for (const verify::VerifierEntry& entry : verify::verifiers().entries()) {
@@ -346,7 +346,7 @@ inline std::uint64_t sum_of(const std::vector<std::uint64_t>& values) {
   return std::accumulate(values.begin(), values.end(), std::uint64_t{0});
 }
 
-// What must hold of any counts; `cut_whole`: tokens of cut rounds, those beyond the end included.
+// Invariants of any counts; `cut_whole`: tokens of cut rounds, those beyond the end included.
 inline void check_invariants(const decode::Counts& counts, std::uint64_t cut_whole, bool several_strata) {
   const std::size_t length = counts.reached.size();
   const std::uint64_t all = counts.rounds + counts.cut_rounds;
@@ -381,7 +381,7 @@ inline void check_invariants(const decode::Counts& counts, std::uint64_t cut_who
         static_cast<long double>(counts.sequences) * static_cast<long double>(counts.sum_rounds_squared));
 }
 
-// Shipped against plain: true where something was rejected and something accepted.
+// The built-in loop compared with the plain one: true if tokens were both rejected and accepted.
 inline bool compare(const ReadyCell& ready, std::uint32_t sequence_rounds, std::uint64_t total) {
   const decode::Simulator simulator(ready.preparation(), ready.prepared(), ready.draw_key(), ready.cell().draft_length(),
                                     sequence_rounds);
@@ -394,7 +394,7 @@ inline bool compare(const ReadyCell& ready, std::uint32_t sequence_rounds, std::
     recorder.chunk(i);
     simulator.run(i, total, counts, &recorder);
   }
-  for (std::uint64_t i = chunks; i-- > 0;) {  // chunks know nothing of one another, and their counts add up
+  for (std::uint64_t i = chunks; i-- > 0;) {  // chunks are independent, and their counts add up
     decode::Counts own = simulator.empty_counts();
     simulator.run(i, total, own);
     without_sink.add(own);

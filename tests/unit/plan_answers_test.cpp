@@ -1,4 +1,4 @@
-// Answers of plans that can be worked out by hand: kinds of requests, cliffs, curves of distributions, files.
+// Answers of plans that can be calculated by hand: kinds of requests, cliffs, curves of distributions, files.
 #include "sim/answers/plan/advice.h"
 #include "sim/answers/plan/closed_form_answers.h"
 #include "sim/answers/plan/planned.h"
@@ -14,7 +14,7 @@ namespace specsim::plan_answers_test {
 
 namespace {
 
-// A target's pass takes 10 ms up to so many rows and 20 ms beyond, a draft's 1 us.
+// A target's pass takes 10 ms up to a number of rows and 20 ms beyond, a draft's 1 us.
 class Tiles final : public cost::CostModel {
  public:
   explicit Tiles(double rows) : rows_(rows) {}
@@ -39,10 +39,10 @@ std::string overlap(const std::string& more) {
 }  // namespace
 
 TEST_CASE("kinds of requests that emit equally many tokens count by the time that they take", "[plan]") {
-  // Alpha .8 for three of four requests and .4 for the fourth, a draft pass of half a target pass. At draft length 1 rounds
+  // Alpha .8 for three of four requests and .4 for the fourth; a draft pass takes half of a target pass. At draft length 1 rounds
   // emit 1.8 and 1.4 tokens: together 1 / (.75 / 1.8 + .25 / 1.4) = 1.68. Its speedup is 1.68 / 1.5 = 1.12; that of draft length
   // 2 is 1 / (.75 / 2.44 + .25 / 1.56) / 2 = 1.069. Alpha .8 alone is best at 2, 2.44 / 2 = 1.22, and alpha .4 without drafts.
-  // Mutants: arithmetic means (1.7); weights that are no shares; the two means taken for each other.
+  // Mutants: arithmetic means (1.7); weights that do not sum to 1; the two means exchanged.
   const plan::RequestAnswers answers = plan::answers_of_requests({0.8, 0.4}, {3.0, 1.0}, 1, theory::RatioCost{0.5});
   CHECK(answers.tokens_per_round == Approx(1.68));
   REQUIRE(answers.kinds.size() == 2);
@@ -60,7 +60,7 @@ TEST_CASE("kinds of requests that emit equally many tokens count by the time tha
 
 TEST_CASE("a cliff is the first of a few more sequences at which the plan loses a twentieth", "[plan]") {
   // 64 rows are those of 16 sequences with 3 drafts. At alpha .7 these emit 1 + .7 + .49 + .343 = 2.533 tokens in the time of a
-  // plain step; 17 sequences have more than 64 rows, take twice as long, and are better off with 2 drafts, 2.19.
+  // step without speculation. 17 sequences have more than 64 rows, take twice as long, and are faster with 2 drafts, 2.19.
   const plan::AcceptanceCurve curve = plan::constant_acceptance(0.7, 3);
   const plan::Advice advice = plan::advise(Tiles(64), {16, 512}, curve);
   CHECK(advice.plan.best == 3);
@@ -70,7 +70,7 @@ TEST_CASE("a cliff is the first of a few more sequences at which the plan loses 
   CHECK(advice.cliff->speedup == Approx(2.533 / 2).epsilon(1e-3));
   CHECK(advice.cliff->best == 2);
   CHECK(advice.cliff->best_speedup == Approx(2.19).epsilon(1e-3));
-  // At 21 sequences, a quarter and one more than 16, it is still looked for; beyond it is not.
+  // The search includes 21 sequences, a quarter and one more than 16, but no larger batch.
   REQUIRE(plan::advise(Tiles(80), {16, 512}, curve).cliff.has_value());
   CHECK(plan::advise(Tiles(80), {16, 512}, curve).cliff->batch == 21.0);
   CHECK_FALSE(plan::advise(Tiles(84), {16, 512}, curve).cliff.has_value());
@@ -101,7 +101,7 @@ TEST_CASE("a curve of a config's distributions is the closed form, by theory and
   double mean = 0.0;
   for (const std::vector<double>& part : simulated.parts) mean += part.at(2) / static_cast<double>(simulated.parts.size());
   CHECK(mean == Approx(simulated.tokens_per_round[2]).epsilon(1e-6));
-  // Rounds that are simulated in one piece say nothing of their spread. Mutant: parts without rounds, which never differ.
+  // Rounds that are simulated in one piece give no spread. Mutant: parts without rounds, which never differ.
   CHECK(plan::simulated_acceptance(cell, 4, 64).parts.empty());
 }
 

@@ -1,4 +1,4 @@
-// The recommendation over batches and the noise of two prices, against values that are worked out by hand.
+// The recommendation over batches and the noise of two latency estimates, compared with values calculated by hand.
 #include "sim/answers/plan/price_noise.h"
 #include "sim/answers/plan/schedule.h"
 #include "sim/hardware/latency/deployment.h"
@@ -45,7 +45,7 @@ cost::Deployment deployment(const std::string& draft) {
 
 }  // namespace
 
-TEST_CASE("the smoothed draft length rises once where never rising loses a twentieth more", "[plan][schedule]") {
+TEST_CASE("the smoothed draft length rises once if never rising loses a twentieth more", "[plan][schedule]") {
   // Lost shares of the best: 0, .02, .12, .25 at batch 1; .2, .15, .03, 0 at 2; .2, .2, 0, .06 at 4. Of all lengths that never
   // rise 2, 2, 2 lose least: the logarithms of .88 and .97 add up to .158, those of .75 and .94 for 3, 3, 3 to .350, those of
   // .98, .85 and .8 for 1, 1, 1 to .406. They lose .12 at batch 1; with one rise nothing is lost. Mutant: lengths never rise.
@@ -62,14 +62,14 @@ TEST_CASE("the smoothed draft length rises once where never rising loses a twent
   const std::vector<plan::LengthRange> ranges = plan::ranges_of(points);
   CHECK(plan::ranges_text(ranges) == "[[1, 1, 0], [2, 2, 3], [4, 4, 2]]");
 
-  // Not for less than a twentieth: 2, 2 loses .04 at batch 1, and 3, 3 loses .1 there. Mutant: any gain is worth a rise.
+  // A rise needs a gain of at least a twentieth: 2, 2 loses .04 at batch 1, and 3, 3 loses .1 there. Mutant: any gain is enough.
   std::vector<plan::ScanPoint> near = {point(1, {1.0, 0.98, 0.96, 0.90}), point(2, {1.0, 1.0, 1.25, 1.24})};
   CHECK(smoothed(near) == std::vector<int>{2, 2});
   CHECK(near[0].loss == Approx(0.04));
   CHECK(near[1].loss == 0.0);
   CHECK_FALSE(plan::smooth_rise(near).has_value());
 
-  // A length that does not fit at a batch, where the plan ends before it, is not chosen there.
+  // A length that does not fit at a batch, where its plan ends earlier, is not chosen there.
   std::vector<plan::ScanPoint> full = {point(1, {1.0, 1.5, 2.0}), point(2, {1.0, 1.2})};
   CHECK(smoothed(full) == std::vector<int>{2, 1});
   CHECK_FALSE(plan::rises(full));
@@ -78,14 +78,15 @@ TEST_CASE("the smoothed draft length rises once where never rising loses a twent
 TEST_CASE("batches of a grid: powers of two, and finer between them", "[plan][schedule]") {
   CHECK(plan::doubling(1, 20) == std::vector<double>{1, 2, 4, 8, 16});
   CHECK(plan::doubling(3, 12) == std::vector<double>{3, 6, 12});
-  // Of 8: 8, one above it, a quarter, a half and one above that, three quarters.
+  // The batches of 8 to search: 8, one above it, a quarter, a half and one above that, three quarters.
   CHECK(plan::fine_batches(8, 15) == std::vector<double>{8, 9, 10, 12, 13, 14});
   CHECK(plan::fine_batches(8, 12) == std::vector<double>{8, 9, 10, 12});
 }
 
 TEST_CASE("errors of two draft models are independent, those of one are shared", "[plan]") {
-  // The same shape under another name: every price is the same, and so is the verification's error, which falls out. What is left
-  // are two independent errors of one size. Mutants: they subtract, and nothing is left; they add without squares, a factor of 2.
+  // The same shape under another name: every estimate is the same, and so is the verification's error, which cancels. The rest
+  // are two independent errors of the same size. Mutants: they subtract, and nothing remains; they add without squares, a factor
+  // of 2.
   const auto first = cost::make_roofline(deployment("one"));
   const auto same = cost::make_roofline(deployment("one"));
   const auto other = cost::make_roofline(deployment("another"));
@@ -99,7 +100,7 @@ TEST_CASE("errors of two draft models are independent, those of one are shared",
   CHECK(plan::price_noise(price(*first), price(*other)) == Approx(std::sqrt(2.0) * error));
   CHECK(plan::price_noise(price(*first), price(*same)) == 0.0);
   CHECK(plan::price_noise(price(*first), price(*first)) == 0.0);
-  // Times that are stated have no error, and their draft is no other model's.
+  // Given times have no error, and their draft is not another model's.
   const auto stated = tests::make_cost("affine", "{target_fixed_ms: 10, draft_fixed_ms: 1}");
   CHECK(plan::price_noise(price(*first), price(*stated)) >= error);
   CHECK(plan::price_noise(price(*stated), price(*first)) >= error);

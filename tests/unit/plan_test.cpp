@@ -1,4 +1,4 @@
-// Acceptance curves and plans against closed forms of sim/rounds/theory, which share no code with them.
+// Acceptance curves and plans compared with closed forms of sim/rounds/theory, which share no code with them.
 #include "sim/answers/plan/planner.h"
 
 #include "sim/answers/plan/gain.h"
@@ -55,7 +55,7 @@ TEST_CASE("a constant acceptance curve is the closed form") {
   }
 }
 
-TEST_CASE("rates of all rounds, conditional rates and lengths are told apart") {
+TEST_CASE("rates of all rounds, conditional rates and lengths are distinguished") {
   // A vLLM log: .707, .453, .307, .253 of all rounds, mean acceptance length 2.72.
   const AcceptanceCurve all = plan::unconditional_acceptance({0.707, 0.453, 0.307, 0.253}, 6);
   CHECK(all.tokens_per_round[4] == Approx(1.0 + 0.707 + 0.453 + 0.307 + 0.253).epsilon(1e-12));
@@ -63,7 +63,7 @@ TEST_CASE("rates of all rounds, conditional rates and lengths are told apart") {
   CHECK(all.measured == 4);
   const AcceptanceCurve conditional = plan::conditional_acceptance({0.707, 0.453 / 0.707, 0.307 / 0.453, 0.253 / 0.307}, 6);
   for (std::size_t k = 0; k <= 6; ++k) CHECK(conditional.tokens_per_round[k] == Approx(all.tokens_per_round[k]).epsilon(1e-12));
-  // Taken for conditional ones, they would promise far less.
+  // As conditional rates they would give far fewer tokens.
   CHECK(plan::conditional_acceptance({0.707, 0.453, 0.307, 0.253}, 4).tokens_per_round[4] < 2.2);
   CHECK_THROWS_WITH(plan::unconditional_acceptance({0.5, 0.6}, 4), Catch::Contains("0.6 after 0.5"));
 
@@ -84,7 +84,7 @@ TEST_CASE("no draft is longer than the heads that guess it") {
   CHECK(plan::make_plan(*cost_model(heads), {1.0, 512.0}, curve).points.size() == 6);
 }
 
-TEST_CASE("what holding the last rate on has missed on recorded drafts, of which the program knows several") {
+TEST_CASE("the error of extrapolating with the last rate, on recorded drafts") {
   const plan::LastRateHeldOn three = plan::last_rate_held_on(3);
   CHECK(three.tables >= 10);
   // Llama-3.3 70B's draft on code, whose rates rise from .866 to .945: 5.34 tokens of 5.74.
@@ -106,7 +106,7 @@ TEST_CASE("an acceptance trace is walked round by round") {
       "\n"
       "{\"request\": 7, \"draft_length\": 4, \"accepted\": [0, 0]}\n");
   const AcceptanceCurve curve = plan::trace_acceptance(file.path(), 16);
-  CHECK(curve.longest() == 3);  // what the shortest drafting answers
+  CHECK(curve.longest() == 3);  // the prediction at the shortest draft length
   CHECK(curve.tokens_per_round[0] == 1.0);
   CHECK(curve.tokens_per_round[2] == Approx((3.0 + 1.0 + 2.0) / 3.0));
   CHECK(curve.full_rate[2] == Approx(1.0 / 3.0));
@@ -123,8 +123,8 @@ TEST_CASE("an overlap trace gives the exact expectation, short requests too") {
     for (int k = 1; k <= curve.longest(); ++k)
       CHECK(curve.tokens_per_round[static_cast<std::size_t>(k)] == Approx(theory::tokens_per_round(0.7, k)).epsilon(1e-12));
   }
-  // Rates that differ, by hand. Draft length 1: rounds start at 0, at 1 (.1) and at 2 (.9 + .1 * .8 = .98); 2: at 0 and at 1.
-  // Mutants: the rate of the round's start for all of it, or that of the position before.
+  // Different rates, by hand. Draft length 1: rounds start at 0, at 1 (.1) and at 2 (.9 + .1 * .8 = .98); 2: at 0 and at 1.
+  // Mutants: the rate of the round's start for the whole round, or that of the position before.
   const TemporaryFile differ("{\"request\": 1, \"overlap\": [0.9, 0.2, 0.6, 0.5]}\n");
   const AcceptanceCurve curve = plan::trace_acceptance(differ.path(), 8);
   CHECK(curve.longest() == 3);
@@ -142,14 +142,14 @@ TEST_CASE("recorded rounds are exact at their draft length, and shorter ones are
   const AcceptanceCurve curve = plan::trace_acceptance(file.path(), 16);
   CHECK(curve.longest() == 3);
   CHECK(curve.measured == 3);
-  CHECK(curve.tokens_per_round[3] == Approx((4.0 + 1.0 + 2.0 + 3.0) / 4.0));  // the last round drafted one token alone
+  CHECK(curve.tokens_per_round[3] == Approx((4.0 + 1.0 + 2.0 + 3.0) / 4.0));  // the last round drafted only one token
   CHECK(curve.full_rate[3] == Approx(0.25));
   CHECK(curve.tokens_per_round[1] == Approx((2.0 + 1.0 + 2.0 + 2.0 + 2.0) / 5.0));
-  CHECK_THAT(curve.source, Catch::Contains("good for draft length 3; shorter ones by the same rounds, cut"));
+  CHECK_THAT(curve.source, Catch::Contains("valid for draft length 3; shorter ones use the same rounds, cut"));
 }
 
-TEST_CASE("outcomes that are written as overlaps are said to have lost their depth") {
-  // Every round accepts two of its drafts, wherever it starts: as overlaps all of that is lost but the share of accepted.
+TEST_CASE("outcomes that are written as overlaps cause a warning that they lost their depth") {
+  // Every round accepts two of its drafts, wherever it starts: overlaps keep only the share of accepted tokens.
   const TemporaryFile prefixes("{\"draft_length\": 5, \"accepted\": [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2]}\n");
   CHECK(plan::trace_acceptance(prefixes.path(), 5).tokens_per_round[5] == Approx(3.0));
   const TemporaryFile outcomes("{\"overlap\": [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]}\n");
@@ -176,8 +176,8 @@ TEST_CASE("a wrong line of a trace is named") {
   CHECK_THAT(message(good + "{\"request\": 1, \"draft_length\": 3, \"accepted\": [0.5]}\n"),
              Catch::StartsWith(":2: accepted holds 0.5"));
   CHECK_THAT(message(good + "{\"request\": 1, \"overlap\": [0.5]}\n"),
-             Catch::StartsWith(":2: acceptance probabilities by position, without depth behind accepted prefixes by position"));
-  CHECK_THAT(message(good + "[1, 2]\n"), Catch::StartsWith(":2: this is no JSON object"));
+             Catch::StartsWith(":2: acceptance probabilities by position, without depth after accepted prefixes by position"));
+  CHECK_THAT(message(good + "[1, 2]\n"), Catch::StartsWith(":2: this is not a JSON object"));
   CHECK_THAT(message(good + "{\"request\": 1, \"accepted\": [1]}\n"), Catch::StartsWith(":2: draft_length is missing"));
   CHECK_THAT(message(good + "{\"request\": 1}\n"),
              Catch::StartsWith(":2: no record of acceptance, allowed: {\"draft_length\", \"accepted\""));
@@ -211,18 +211,18 @@ TEST_CASE("with the ratio model a plan is theory's best draft length and break-e
       if (at_four) CHECK(at_four->alpha == Approx(*closed_at_four).margin(1e-9));
     }
   }
-  // Drafts that cost nothing pay from 0 on, also at a single draft length, which is then the only one that is looked at.
+  // Free drafts pay from 0 on, also at a single draft length, which is then the only one searched.
   const auto free = plan::break_even(*cost_model("{model: ratio, cost_ratio: 0}"), {}, 64);
   REQUIRE(free.has_value());
   CHECK(free->alpha == 0.0);
-  // 1 + alpha tokens in 1 + .1 + .3: alpha = .4. Longer drafts break even below. Mutant: they are looked at too.
+  // 1 + alpha tokens in 1 + .1 + .3: alpha = .4. Longer drafts break even at lower alpha. Mutant: they are searched too.
   const auto one = plan::break_even(*cost_model("{model: ratio, cost_ratio: 0.1, overhead: 0.3}"), {}, 64, 1);
   REQUIRE(one.has_value());
   CHECK(one->alpha == Approx(0.4));
 }
 
-// A break-even alpha that is put back into the table must give a speedup of 1. The mutant prices the first draft pass without the
-// token to catch up with, as if no round accepted every draft: at large batches of short contexts it is off by a third.
+// A break-even alpha that is put back into the table must give a speedup of 1. The mutant estimates the first draft pass without
+// the token to catch up with, as if no round accepted every draft: at large batches of short contexts it is off by a third.
 TEST_CASE("the break-even alpha, put back into the table, breaks even") {
   double furthest_mutant = 0.0;
   for (const std::string pair : {"target: llama-3.1-8b, draft: llama-3.2-1b", "target: llama-3.1-8b, draft: eagle-head-8b",
@@ -274,7 +274,7 @@ TEST_CASE("why speculation loses") {
 }
 
 TEST_CASE("a margin's interval, by hand") {
-  // Speedups at cost ratio .1 are tokens / (1 + .1 k). Five parts that differ at draft lengths 1 and 2.
+  // Speedups at cost ratio .1 are tokens / (1 + .1 k), for five parts that differ at draft lengths 1 and 2.
   AcceptanceCurve curve = plan::constant_acceptance(0.5, 2);
   curve.sampled = true;
   curve.tokens_per_round = {1.0, 1.5, 1.8};
@@ -283,7 +283,7 @@ TEST_CASE("a margin's interval, by hand") {
   const plan::Plan plan = plan::make_plan(*cost_model("{model: ratio, cost_ratio: 0.1}"), {}, curve);
   REQUIRE(plan.best == 2);
   REQUIRE(plan.margins.size() == 2);
-  // Against draft length 1: 1.8 / 1.2 - 1.5 / 1.1; the parts' own differences below.
+  // Relative to draft length 1: 1.8 / 1.2 - 1.5 / 1.1; the parts' own differences below.
   const std::vector<double> differences = {1.70 / 1.2 - 1.5 / 1.1, 1.80 / 1.2 - 1.4 / 1.1, 1.90 / 1.2 - 1.6 / 1.1,
                                            1.75 / 1.2 - 1.5 / 1.1, 1.85 / 1.2 - 1.5 / 1.1};
   double mean = 0.0;
@@ -301,7 +301,8 @@ TEST_CASE("a margin's interval, by hand") {
   CHECK(dear.margins[1].margin == Approx(1.5 / 1.3 - 1.8 / 1.6).epsilon(1e-12));
 }
 
-// Logs of requests whose alpha is .5 or .9, of one length and of lengths that differ by a hundred: the truth is the ratio of means.
+// Logs of requests whose alpha is .5 or .9, with equal lengths and with lengths that differ by a factor of a hundred: the truth
+// is the ratio of means.
 TEST_CASE("a plan's margins from traces cover the truth, with requests of equal and of unequal length", "[.slow]") {
   const double alpha[2] = {0.5, 0.9};
   const double truth = [&] {  // at draft length 1: rounds of a request of n tokens are n / (1 + alpha)
@@ -315,7 +316,7 @@ TEST_CASE("a plan's margins from traces cover the truth, with requests of equal 
   for (const int requests : {10, 40})
     for (const bool unequal : {false, true}) {
       tests::Coverage own;
-      tests::Coverage tokens_apart;  // the mutant: every position as independent of the others of its request
+      tests::Coverage tokens_apart;  // the mutant: every position is independent of the others of its request
       for (int log = 0; log < kLogs; ++log) {
         std::string text;
         double positions = 0.0;
@@ -329,14 +330,15 @@ TEST_CASE("a plan's margins from traces cover the truth, with requests of equal 
         }
         const TemporaryFile file(text);
         const plan::Plan plan = plan::make_plan(*cost, {}, plan::trace_acceptance(file.path(), 1));
-        // The margin over not drafting is the best's speedup less 1, whichever that is.
+        // The margin over not drafting is the best length's speedup minus 1, whichever length that is.
         REQUIRE(plan.best == 1);
         const double off = plan.margins[0].margin - (truth / 1.1 - 1.0);
         own.add(off, plan.margins[0].half_width);
         const double rate = plan.points[1].tokens_per_round - 1.0;
         tokens_apart.add(off, 1.96 * std::sqrt(rate * (1.0 - rate) / (positions / (1.0 + rate))) / 1.1);
       }
-      INFO(requests << " requests, unequal " << unequal << ": " << own.text() << "; positions as independent " << tokens_apart.text());
+      INFO(requests << " requests, unequal " << unequal << ": " << own.text() << "; positions as independent "
+                    << tokens_apart.text());
       CHECK(own.right());
       CHECK_FALSE(tokens_apart.right());
       all.add(own);
@@ -351,12 +353,13 @@ TEST_CASE("a plan's margins from simulated rounds cover the truth", "[.slow]") {
   const auto cost = cost_model("{model: ratio, cost_ratio: 0.1}");
   const auto speedup = [](int k) { return (1.0 - std::pow(0.7, k + 1)) / 0.3 / (1.0 + 0.1 * k); };
   std::map<int, tests::Coverage> held;
-  tests::Coverage unpaired;  // the mutant: draft lengths as if they met rounds of their own
+  tests::Coverage unpaired;  // the mutant: draft lengths as if each had its own rounds
   for (int seed = 1; seed <= 300; ++seed) {
-    const spec::Experiment one = tests::experiment_of(fmt::format(
-        "{{experiment: plan, seed: {}, pair: {{vocab: 50, target: {{family: zipf, exponent: 1.1}}, draft: {{from: target, transform: "
-        "overlap, value: 0.7}}}}, decode: {{drafter: {{kind: chain, draft_length: 4}}, verifier: token}}}}",
-        seed));
+    const spec::Experiment one = tests::experiment_of(
+        fmt::format("{{experiment: plan, seed: {}, pair: {{vocab: 50, target: {{family: zipf, exponent: 1.1}}, draft: {{from: "
+                    "target, transform: "
+                    "overlap, value: 0.7}}}}, decode: {{drafter: {{kind: chain, draft_length: 4}}, verifier: token}}}}",
+                    seed));
     const AcceptanceCurve curve = plan::simulated_acceptance(one.cells[0], 6, 131072);
     const plan::Plan plan = plan::make_plan(*cost, {}, curve);
     for (const plan::Margin& margin : plan.margins) {
@@ -391,7 +394,7 @@ TEST_CASE("the map does not depend on threads, and leaves out what does not fit"
   for (std::size_t i = 0; i < one.size(); ++i) {
     CHECK(one[i].speedup == three[i].speedup);
     CHECK(one[i].regime == three[i].regime);
-    // 24 GB, .9 of them, less 17.3 GiB of weights and what vLLM's largest step takes: some 15,000 tokens at 160 KiB for both
+    // 24 GB, .9 of them, minus 17.3 GiB of weights and the memory of vLLM's largest step: some 15,000 tokens at 160 KiB for both
     // models.
     CHECK((one[i].regime != plan::Regime::does_not_fit) == (one[i].batch * one[i].context < 15000.0));
   }
@@ -409,7 +412,7 @@ TEST_CASE("the map does not depend on threads, and leaves out what does not fit"
   CHECK(plan::largest_batch(*cost_model("{model: ratio, cost_ratio: 0.1}"), 512, 2, cost::Kept::both) == plan::kUnlimitedBatch);
 }
 
-TEST_CASE("the map says where a table does not reach") {
+TEST_CASE("the map marks places that a table does not reach") {
   // Both models to context 4096; the target's verifications to 5 tokens and batch 4.
   std::string rows = "model,tokens,batch,context,ms\n";
   for (const char* model : {"target", "draft"})
@@ -432,7 +435,7 @@ TEST_CASE("the map says where a table does not reach") {
     CHECK(cell.regime == plan::Regime::not_covered);
 }
 
-TEST_CASE("draft lengths within the noise of the prices are a tie with the best, and only those") {
+TEST_CASE("draft lengths within the noise of the estimates are a tie with the best, and only those") {
   const AcceptanceCurve curve = plan::constant_acceptance(0.7, 8);
   const auto priced = cost_model("{model: roofline, hardware: h100-sxm, target: llama-3.1-8b, draft: llama-3.2-1b}");
   const plan::Plan plan = plan::make_plan(*priced, {1, 1024}, curve);
@@ -449,13 +452,13 @@ TEST_CASE("draft lengths within the noise of the prices are a tie with the best,
     if (tie) CHECK(lost < plan.noise);
   }
   CHECK(std::find(plan.ties.begin(), plan.ties.end(), 0) == plan.ties.end());
-  // A cost ratio claims no error, so that nothing ties.
+  // A cost ratio states no error, so there are no ties.
   CHECK(plan::make_plan(*cost_model("{model: ratio, cost_ratio: 0.1}"), {1, 1024}, curve).ties.empty());
 }
 
-TEST_CASE("what a whole type is mispriced by does not tie draft lengths") {
-  // Kernels for 4-bit weights that nobody measured on the GPU: 28 % of a pass, most of it of all passes alike. Mutant: errors of
-  // unmeasured kernels as far apart as residuals of measured ones, which ties draft lengths 1 to 8.
+TEST_CASE("a common error of a whole type does not tie draft lengths") {
+  // Kernels for 4-bit weights that were not measured on the GPU: an error of 28 % of a pass, most of it common to all passes.
+  // Mutant: errors of unmeasured kernels are as independent as residuals of measured ones, which ties draft lengths 1 to 8.
   const auto priced = cost_model(
       "{model: roofline, hardware: rtx-3090, target: {preset: llama-2-7b, dtype: int4}, draft: {preset: eagle-head-7b, dtype: "
       "fp16}, engine: graphs}");
@@ -466,8 +469,8 @@ TEST_CASE("what a whole type is mispriced by does not tie draft lengths") {
   CHECK(std::find(plan.ties.begin(), plan.ties.end(), 1) == plan.ties.end());
 }
 
-// Passes of made-up errors: 10 ms a target's, 1 ms a draft's. `kernels`: the error of the target's kernels; `belief`: what is
-// known of the server's factors.
+// Passes with invented errors: 10 ms for a target's, 1 ms for a draft's. `kernels`: the error of the target's kernels; `belief`:
+// the knowledge of the server's factors.
 class StatedErrors final : public cost::CostModel, private cost::Uncertainty {
  public:
   StatedErrors(double kernels, std::optional<cost::FactorBelief> belief) : kernels_(kernels), belief_(std::move(belief)) {}
@@ -495,35 +498,36 @@ cost::FactorBelief known_but(cost::Factor factor, double error) {
   return belief;
 }
 
-TEST_CASE("the noise between two ways to decode is that of what they do not share") {
+TEST_CASE("the noise between two ways to decode comes from the parts that they do not share") {
   const cost::Workload workload{1, 512};
   const auto price = [&](const cost::CostModel& model, int drafts) -> plan::RoundPrice {
     return {&model, workload, drafts + 1.0, cost::round_time(model, workload, drafts, 0.0)};
   };
   const double always = cost::kDiscrepancy;
-  // Passes of 10 and of 10 + 3 ms of matrix products: a factor of all products counts once in a time and not at all in a ratio.
+  // Passes of 10 and of 10 + 3 ms of matrix products: a factor of all products counts once in a time and cancels in a ratio.
   // Mutant: it counts in the ratio, which ties everything.
   const StatedErrors products(0.0, known_but(cost::Factor::products, 0.17));
   CHECK(plan::price_error(price(products, 3)) == Approx(std::hypot(0.17, always)));
   CHECK(plan::price_noise(price(products, 2), price(products, 2)) == 0.0);
   const double of_modes = std::sqrt(2.0 * always * always * (1.0 - std::exp(-0.5 * 1.2 * 1.2)));
   CHECK(plan::price_noise(price(products, 0), price(products, 3)) == Approx(of_modes));
-  // What speculative rounds have beyond plain steps counts against a plain step alone. Mutants: between two lengths; left out.
+  // The extra work of speculative rounds counts only in comparison with a step without speculation. Mutants: between two lengths;
+  // left out.
   const StatedErrors rounds(0.0, known_but(cost::Factor::speculation, 0.17));
   const double of_lengths = std::sqrt(2.0 * always * always * (1.0 - std::exp(-0.5 / 64.0)));
   CHECK(plan::price_noise(price(rounds, 2), price(rounds, 3)) == Approx(of_lengths));
   CHECK(plan::price_noise(price(rounds, 0), price(rounds, 3)) == Approx(std::hypot(0.17, of_modes)));
   CHECK(plan::price_noise(price(rounds, 3), price(rounds, 0)) == Approx(std::hypot(0.17, of_modes)));
   CHECK(plan::price_error(price(rounds, 0)) == Approx(always));
-  // 1,000 us of host time per draft pass: 3 ms of a round of 13, 2 of one of 12. Mutants: a pass too few; microseconds as
+  // 1,000 us of host time per draft pass: 3 ms of a round of 13, 2 of one of 12. Mutants: one pass too few; microseconds as
   // seconds.
   const StatedErrors drafts(0.0, known_but(cost::Factor::draft_pass, 1000.0));
   CHECK(plan::price_error(price(drafts, 3)) == Approx(std::hypot(3.0 / 13.0, always)));
   CHECK(plan::price_noise(price(drafts, 2), price(drafts, 3)) == Approx(std::hypot(3.0 / 13.0 - 2.0 / 12.0, of_lengths)));
   const StatedErrors steps(0.0, known_but(cost::Factor::step, 1000.0));
   CHECK(plan::price_noise(price(steps, 0), price(steps, 3)) == Approx(std::hypot(1.0 / 10.0 - 1.0 / 13.0, of_modes)));
-  // Kernels: .7 of the variance is of the number of rows alone, and a pass counts by its share of the round. Mutants: all of it,
-  // none of it, shares left out.
+  // Kernels: .7 of the variance depends only on the number of rows, and a pass counts by its share of the round. Mutants: all of
+  // it, none of it, shares left out.
   const StatedErrors kernels(0.1, std::nullopt);
   const double of_2 = 0.1 * 10 / 12;
   const double of_3 = 0.1 * 10 / 13;
@@ -532,7 +536,7 @@ TEST_CASE("the noise between two ways to decode is that of what they do not shar
 }
 
 TEST_CASE("a verdict needs 95 % of the probability on its side") {
-  // Normal quantiles: 1.6449 standard errors hold 95 % below them. Mutants: two-sided; the sign turned round.
+  // Normal quantiles: 95 % are below 1.6449 standard errors. Mutants: two-sided; the opposite sign.
   CHECK(plan::verdict_of({1.66 * 0.1, 0.1}) == plan::Verdict::pays);
   CHECK(plan::verdict_of({1.63 * 0.1, 0.1}) == plan::Verdict::too_close);
   CHECK(plan::verdict_of({-1.63 * 0.1, 0.1}) == plan::Verdict::too_close);
@@ -543,9 +547,9 @@ TEST_CASE("a verdict needs 95 % of the probability on its side") {
   CHECK(plan::verdict_of({0.01, 0.0}) == plan::Verdict::pays);         // no error is claimed
 }
 
-TEST_CASE("a tie is what lies within the stated noise, at once below it and not above") {
-  // Rounds of 10 + k ms; the same acceptance, so that two lengths lie apart by a figure that does not depend on the noise.
-  // Mutants: a tie by twice the noise or by half of it, by the error of one round instead of the two's difference.
+TEST_CASE("a tie is a difference within the stated noise: just below it, but not above") {
+  // Rounds of 10 + k ms with the same acceptance, so that two lengths differ by an amount that does not depend on the noise.
+  // Mutants: a tie by twice the noise or by half of it, or by the error of one round instead of the difference.
   const AcceptanceCurve curve = plan::constant_acceptance(0.7, 8);
   const auto ties = [&](double kernels) {
     const StatedErrors model(kernels, std::nullopt);
@@ -562,7 +566,7 @@ TEST_CASE("a tie is what lies within the stated noise, at once below it and not 
   };
   for (int k = 1; k <= 8; ++k) {
     if (k == sure.best) continue;
-    // The noise of kernels of error 1 between the two, which grows with that error alone.
+    // The noise between the two for kernels of error 1, which grows with that error only.
     const StatedErrors unit(1.0, std::nullopt);
     const auto price = [&](int drafts) -> plan::RoundPrice {
       return {&unit, {1, 512}, drafts + 1.0, cost::round_time(unit, {1, 512}, drafts, 0.0)};

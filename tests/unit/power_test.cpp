@@ -1,4 +1,4 @@
-// The p-values that `specsim check` judges by: exact ones by hand, and how they are distributed where nothing is wrong.
+// The p-values of `specsim check`: exact ones by hand, and their distribution if there is no fault.
 #include "sim/experiments/judge/power.h"
 #include "tests/support/cells.h"
 #include "tests/support/tails.h"
@@ -14,14 +14,14 @@ namespace specsim::power_test {
 
 namespace {
 
-// P(X = k) of a binomial, [k], from one to the next.
+// P(X = k) of a binomial, [k], each computed from the one before.
 std::vector<double> binomial(int n, double share) {
   std::vector<double> p = {std::pow(1.0 - share, n)};
   for (int k = 0; k < n; ++k) p.push_back(p.back() * (n - k) / (k + 1.0) * share / (1.0 - share));
   return p;
 }
 
-// The share of samples without a mistake that a test of this level rejects, where a p-value counts `factor` times.
+// The share of samples without a mistake that a test of this level rejects, if a p-value counts `factor` times.
 double size_of(int n, double share, double level, double factor) {
   const std::vector<double> chances = binomial(n, share);
   double size = 0.0;
@@ -53,14 +53,14 @@ std::vector<double> p_values(double alpha, int rounds, int runs) {
 }  // namespace
 
 TEST_CASE("binomial p-values are two-sided: twice the smaller tail", "[judge]") {
-  // By hand: of ten tosses at most one head has probability 11 / 1024. Mutant: one tail alone.
+  // By hand: of ten tosses at most one head has probability 11 / 1024. Mutant: a single tail.
   CHECK(judge::binomial_p(1, 10, 0.5) == Approx(22.0 / 1024).epsilon(1e-12));
   CHECK(judge::binomial_p(9, 10, 0.5) == Approx(22.0 / 1024).epsilon(1e-12));
   CHECK(judge::binomial_p(0, 10, 0.5) == Approx(2.0 / 1024).epsilon(1e-12));
   CHECK(judge::binomial_p(5, 10, 0.5) == 1.0);
   // Three or four of four at 1/4: 12/256 + 1/256.
   CHECK(judge::binomial_p(3, 4, 0.25) == Approx(26.0 / 256).epsilon(1e-12));
-  // None of two at 1/10: .81, whose double is more than 1.
+  // None of two at 1/10: .81, which doubled is more than 1.
   CHECK(judge::binomial_p(0, 2, 0.1) == 1.0);
   CHECK(judge::binomial_p(7, 7, 1.0) == 1.0);
 }
@@ -74,14 +74,14 @@ TEST_CASE("binomial p-values under the null reject no more often than their leve
         CHECK(size_of(n, share, level, 1.0) <= level * (1.0 + 1e-9));
         half_is_caught = half_is_caught || size_of(n, share, level, 0.5) > level;
       }
-  CHECK(half_is_caught);  // mutant: the smaller tail, not doubled
-  // Of many trials the level is used up, but for the last count's share.
+  CHECK(half_is_caught);  // mutant: the smaller tail, without doubling
+  // With many trials the whole level is used, except for the last count's share.
   CHECK(size_of(400, 0.5, 0.1, 1.0) > 0.07);
 }
 
 TEST_CASE("p-values of runs without a mistake are uniform", "[judge][stat]") {
-  // Normal: 4,000 rounds at alpha .5. Mutants: p not doubled, whose smallest half of the bins is empty; an error of the mean that
-  // is a fifth too small or too large.
+  // Normal: 4,000 rounds at alpha .5. Mutants: p is not doubled, so the lower half of the bins is empty; an error of the mean
+  // that is a fifth too small or too large.
   const std::vector<double> p = p_values(0.5, 4000, 600);
   std::vector<double> bins(10, 0.0);
   for (const double one : p) ++bins[std::min<std::size_t>(9, static_cast<std::size_t>(one * 10.0))];
@@ -99,8 +99,8 @@ TEST_CASE("p-values of runs without a mistake are uniform", "[judge][stat]") {
 }
 
 TEST_CASE("the smallest leak that is seen is the one at which the exact test rejects as often as it promises", "[judge]") {
-  // Counts of a rare class: n trials at `share`, with a leak some of them at `leaked`. Rejected is what has a p below the level
-  // and lies above the mean. Mutants: power or level of one side counted twice; the critical count off by one.
+  // Counts of a rare class: n trials at `share`, with a leak some of them at `leaked`. A count is rejected if its p is below the
+  // level and it is above the mean. Mutants: power or level of one side counted twice; the critical count off by one.
   struct Setting {
     int n;
     double share, leaked, level;
@@ -121,9 +121,9 @@ TEST_CASE("the smallest leak that is seen is the one at which the exact test rej
     CHECK(power(leak) == Approx(judge::kPower).epsilon(1e-6));
     CHECK(power(0.0) <= own.level / 2.0);
   }
-  // One trial is rejected by nothing: its smallest p is twice .1.
+  // One trial can never be rejected: its smallest p is twice .1.
   CHECK(std::isinf(judge::rare_leak(1, 0.1, 1.0, 0.1)));
-  // A draft that gives the class no more than the target leaks nothing that a count could show.
+  // If the draft gives the class no more than the target, a leak does not change the count.
   CHECK(std::isinf(judge::rare_leak(1000, 0.1, 0.1, 0.01)));
 }
 

@@ -1,4 +1,4 @@
-// What preparing a cell's contexts takes, and that it can be stopped.
+// The size of the preparation of a cell's contexts, and that it can be stopped.
 #include "sim/experiments/run/runner.h"
 #include "tests/support/cells.h"
 
@@ -29,8 +29,8 @@ std::size_t allocated() {
 }  // namespace
 
 TEST_CASE("tables of blocks take the memory that is foreseen", "[preparation]") {
-  if (mallinfo2().arena == 0) return;  // an allocator of a sanitizer's, which counts for itself
-  // Mutants, short by a sixth at least: an estimate without plans (the third), without the guide of ratios (the first).
+  if (mallinfo2().arena == 0) return;  // a sanitizer's allocator, which needs separate memory
+  // Mutants, at least a sixth too small: an estimate without plans (the third), without the guide of ratios (the first).
   const auto [decode, vocab] = GENERATE(table<const char*, int>(
       {{"{drafter: {kind: chain, draft_length: 4}, verifier: block}", 30},
        {"{drafter: {kind: tree_static, branching: [4, 2]}, verifier: multi_draft_recursive}", 200},
@@ -49,7 +49,7 @@ TEST_CASE("tables of blocks take the memory that is foreseen", "[preparation]") 
   CHECK(used > 0.8 * foreseen);
 }
 
-TEST_CASE("preparation stops when it is told to", "[preparation]") {
+TEST_CASE("preparation stops when requested", "[preparation]") {
   const spec::Experiment own =
       tests::experiment_of(yaml_of("{drafter: {kind: chain, draft_length: 4}, verifier: block}", 30, 500));
   std::atomic<bool> stop = false;

@@ -1,4 +1,4 @@
-// Recorded acceptance and what reproduces it: the replay of the trace, and processes with fitted parameters.
+// Recorded acceptance and its models: the replay of the trace, and processes with fitted parameters.
 #include "sim/experiments/fit/process_fit.h"
 #include "sim/foundation/base/error.h"
 #include "sim/foundation/base/whole_file.h"
@@ -28,7 +28,7 @@ const std::string kRounds = "tests/data/acceptance/rounds_t1.jsonl";
 
 constexpr std::uint64_t kTokens = 60;  // that each request is to emit
 
-// Requests as the simulator itself makes them from an experiment: a sequence is a request, up to the round that has kTokens.
+// Requests that the simulator makes from an experiment: a sequence is a request, up to the round that reaches kTokens.
 std::vector<RecordedRequest> simulated(const std::string& context, int draft_length, std::uint64_t requests) {
   class Recorder final : public decode::RoundSink {
    public:
@@ -74,7 +74,7 @@ const fit::ProcessReport& report_of(const fit::FitReport& report, Process proces
 }  // namespace
 
 TEST_CASE("the fit finds the parameters that the simulator was given, and rejects the processes that it was not", "[fit][stat]") {
-  // Margins: about four standard errors of what so many requests can tell.
+  // Margins: about four standard errors for this number of requests.
   constexpr std::uint64_t kRequests = 250;
   SECTION("constant") {
     const fit::FitReport report = fit::fit_processes(simulated("{process: fixed}", 4, kRequests), {.seed = 1});
@@ -138,7 +138,8 @@ TEST_CASE("the fit finds the parameters that the simulator was given, and reject
 }
 
 TEST_CASE("a large record is fitted to its end, and its p-values look at a part of it", "[fit][stat]") {
-  // Every third request is accepted far more often: a part that were every third, or a fit that stayed with a part, would be off.
+  // Every third request has far higher acceptance: a cross-validation part of every third request, or a fit that kept a part's
+  // values, would be off.
   FittedProcess truth = fit::fit_process(Process::constant, 1, simulated("{process: fixed}", 2, 10));
   std::vector<RecordedRequest> requests;
   for (std::uint64_t i = 0; i < 6000; ++i) {
@@ -165,8 +166,8 @@ TEST_CASE("a large record is fitted to its end, and its p-values look at a part 
 }
 
 TEST_CASE("requests that all went alike have no standard error, and no z", "[fit]") {
-  // Mutant: a standard error of 1e-12 in its place, and z in the billions.
-  // 5 tokens a round, and 29 in 7, whose quotient is rounded.
+  // Mutant: a standard error of 1e-12 in its place, and z in the billions. 5 tokens per round, and 29 in 7, whose quotient is
+  // rounded.
   for (const std::vector<int>& counts : {std::vector<int>{4, 4, 4}, {4, 4, 4, 4, 4, 2, 0}}) {
     RecordedRequest request;
     for (const int accepted : counts) request.rounds.push_back({accepted, 4});
@@ -176,9 +177,9 @@ TEST_CASE("requests that all went alike have no standard error, and no z", "[fit
   }
 }
 
-TEST_CASE("regimes whose acceptance falls with depth are found, and longer drafts than recorded are told by them alone",
+TEST_CASE("regimes whose acceptance falls with depth are found, and only they predict longer drafts than recorded",
           "[fit][stat]") {
-  // Alphas by depth of an easy and a hard regime; the fall goes on beyond the record of draft length 4.
+  // Alphas by depth of an easy and a hard regime; the decline continues beyond the record of draft length 4.
   const auto drafts = [](double level) {
     std::string list;
     for (int depth = 0; depth < 8; ++depth)
@@ -207,7 +208,7 @@ TEST_CASE("regimes whose acceptance falls with depth are found, and longer draft
   // Mutant: a slope of 0, which is the process regimes.
   for (const Process wrong : {Process::constant, Process::by_depth, Process::kept_state, Process::regimes})
     CHECK(report_of(report, wrong).rejected());
-  // At draft length 8, which the record has not.
+  // At draft length 8, which is not in the record.
   rng::Stream random(rng::make_key(3, 3), rng::Purpose::start, 0, 0);
   const auto at_eight = [&](const FittedProcess& model) {
     std::vector<RecordedRequest> longer;
@@ -265,7 +266,7 @@ TEST_CASE("the theory of regimes with a rate for each depth is what the simulato
   CHECK(whole == Approx(emitted / rounds).epsilon(0.006));  // mutant: the first depth's rate at all depths, 20 % above
 }
 
-TEST_CASE("a fitted process is an experiment with the tokens per round that the fit says", "[fit][stat]") {
+TEST_CASE("a fitted process is an experiment with the tokens per round of the fit", "[fit][stat]") {
   const fit::FitReport report = fit::fit_processes(fit::read_rounds(kRounds, ""), {.seed = 1});
   CHECK(report.draft_length == 8);
   for (const fit::ProcessReport& one : report.processes) {
@@ -293,12 +294,12 @@ TEST_CASE("requests of unequal length are no spread of their acceptance", "[fit]
   for (const std::uint64_t tokens : {6U, 10U, 20U, 150U})
     for (int i = 0; i < 60; ++i) requests.push_back(model.simulate(4, {tokens}, random));
   const fit::FitReport report = fit::fit_processes(requests, {.seed = 1, .threads = 3});
-  // Mutant: all as long as the longest; short requests differ more than long ones do.
+  // Mutant: all requests are as long as the longest; short requests differ more than long ones do.
   CHECK_FALSE(report.processes[0].rejected());
   CHECK(report.processes[0].p_requests > 0.05);
   CHECK(report.processes[report.best].model.process == Process::constant);
-  CHECK(report.tokens == 46);  // the mean; and half a token for what a record does not tell
-  // Whatever the threads.
+  CHECK(report.tokens == 46);  // the mean, plus half a token for the uncertainty of the record
+  // The result does not depend on the threads.
   const fit::FitReport alone = fit::fit_processes(requests, {.seed = 1});
   for (std::size_t f = 0; f < report.processes.size(); ++f) {
     CHECK(report.processes[f].held_out == alone.processes[f].held_out);
@@ -319,7 +320,7 @@ TEST_CASE("requests that were cut after equally many rounds are simulated so", "
   const fit::FitReport report = fit::fit_processes(requests, {.seed = 1, .threads = 2});
   CHECK(report.cut_by_rounds);
   const fit::ProcessReport& kept = report_of(report, Process::kept_state);
-  // Mutant: replicates as long in tokens as their requests, of which a likely kind has fewer rounds; every process is rejected.
+  // Mutant: replicates have as many tokens as their requests, so a likely kind has fewer rounds; every process is rejected.
   CHECK_FALSE(kept.rejected());
   CHECK(report_of(report, Process::constant).rejected());
   CHECK(kept.tokens_per_round == Approx(report.tokens_per_round).epsilon(0.005));
@@ -331,7 +332,7 @@ TEST_CASE("requests that were cut after equally many rounds are simulated so", "
   CHECK(static_cast<double>(counts.emitted) / static_cast<double>(counts.rounds) == Approx(kept.tokens_per_round).epsilon(0.01));
 }
 
-TEST_CASE("a fit that is stopped says nothing", "[fit]") {
+TEST_CASE("a fit that is stopped returns nothing", "[fit]") {
   std::atomic<bool> stop{false};
   double shown = 0.0;
   const fit::FitReport report = fit::fit_processes(fit::read_rounds(kRounds, ""), {.progress =
@@ -376,7 +377,7 @@ TEST_CASE("the replayed trace gives the tokens per round that real decoding gave
   CAPTURE(measured, error, simulated);
   constexpr double kZ99 = 2.576;
   CHECK(std::abs(simulated - measured) < kZ99 * error);
-  CHECK(kZ99 * error < 0.08 * measured);  // an interval that could have been missed
+  CHECK(kZ99 * error < 0.08 * measured);  // an interval narrow enough to be missed
   // A trace whose overlaps are a tenth too low is outside.
   std::string low = read_whole_file("tests/data/acceptance/trace_t1.jsonl");
   for (std::size_t at = 0; (at = low.find("\"overlap\": [", at)) != std::string::npos;) {
@@ -427,26 +428,25 @@ TEST_CASE("records of rounds that are broken are refused by line", "[fit]") {
   CHECK(says(good).empty());
   CHECK(says("{\"draft_length\": 3, \"rounds\": [1]}\n") == ": 1 requests, allowed: at least 10");
   CHECK(says(good + "{\"draft_length\": 3, \"rounds\": [4]}\n") ==
-        ":11: round 1 accepted 4, allowed: an integer up to what was drafted");
+        ":11: round 1 accepted 4, allowed: an integer up to the number of drafted tokens");
   CHECK(says(good + "{\"draft_length\": 3, \"rounds\": [1], \"drafted\": [0]}\n").find(":11: round 1 accepted 1") == 0);
   CHECK(says(good + "{\"draft_length\": 0, \"rounds\": [0]}\n").find(":11: no record of rounds") == 0);
   CHECK(says(good + "{\"overlap\": [0.5, 1]}\n")
             .find(":11: acceptance probabilities by position, without depth, which specsim plan --trace, specsim fit and context "
                   "process trace of specsim run take, allowed here: {\"draft_length\", \"rounds\": [...]}, or {") == 0);
   CHECK(says(good + "{\"draft_length\": 3, \"accepted\": [1, 0]}\n")
-            .find(":11: accepted prefixes by position behind accepted tokens by") == 0);
-  CHECK(says(good + "nonsense\n").find(":11:2: this is no JSON") == 0);
+            .find(":11: accepted prefixes by position after accepted tokens by") == 0);
+  CHECK(says(good + "nonsense\n").find(":11:2: this is not JSON") == 0);
 }
 
-TEST_CASE("rounds of three drafted tokens foretell ten where acceptance comes in stretches: prompt lookup on real text",
-          "[fit]") {
+TEST_CASE("rounds of three drafted tokens predict ten if acceptance comes in stretches: prompt lookup on real text", "[fit]") {
   const std::vector<fit::RecordedLength> lengths = fit::read_draft_lengths("tests/data/acceptance/lookup_prefixes.jsonl", "");
   REQUIRE(lengths.size() == 10);
   const auto tokens_at = [&](int draft_length) {
     return fit::tokens_per_round(lengths[static_cast<std::size_t>(draft_length) - 1].requests);
   };
   for (int length = 1; length <= 10; ++length) CHECK(lengths[static_cast<std::size_t>(length) - 1].draft_length == length);
-  CHECK(tokens_at(3) == Approx(1.5605).margin(0.0001));  // by a walk of another program over the file
+  CHECK(tokens_at(3) == Approx(1.5605).margin(0.0001));  // from another program's walk over the file
   CHECK(tokens_at(10) == Approx(1.7047).margin(0.0001));
   const std::vector<RecordedRequest>& seen = lengths[2].requests;
   const auto error_at_ten = [&](Process process, std::size_t states) {
@@ -458,14 +458,14 @@ TEST_CASE("rounds of three drafted tokens foretell ten where acceptance comes in
   };
   CHECK(std::abs(error_at_ten(Process::regimes_by_depth, 3)) < 0.02);
   CHECK(std::abs(error_at_ten(Process::requests_and_regimes, 4)) < 0.02);
-  // Mutants: processes that know of no stretches. A rate for each depth goes on with the last; one rate is too low at depth.
+  // Mutants: processes without stretches. Rates by depth continue with the last one; a single rate is too low at depth.
   CHECK(error_at_ten(Process::by_depth, 1) > 0.035);
   CHECK(error_at_ten(Process::constant, 1) < -0.03);
   CHECK(error_at_ten(Process::kept_state, 3) < -0.025);
 }
 
 TEST_CASE("a ratio over groups, by hand") {
-  // Leaving out each group in turn: 4 / 2, 5 / 3 and 3 / 3; around their mean as the jackknife has it, with the ratio 6 / 4.
+  // Leaving out each group in turn: 4 / 2, 5 / 3 and 3 / 3; the jackknife's spread around their mean, with the ratio 6 / 4.
   const std::vector<double> y = {2, 1, 3};
   const std::vector<double> x = {2, 1, 1};
   const report::Estimate ratio = fit::ratio_of(y, x);
@@ -475,7 +475,7 @@ TEST_CASE("a ratio over groups, by hand") {
   CHECK(ratio.freedom == Approx(16.0 / 6 - 1));
 }
 
-// Requests that accept half or nine tenths of their drafts, a hundred times as long at the longest as at the shortest.
+// Requests that accept half or nine tenths of their drafts; the longest are a hundred times as long as the shortest.
 TEST_CASE("errors of ratios over groups cover the truth", "[.slow]") {
   std::mt19937_64 random(20261128);
   std::uniform_real_distribution<double> uniform(0.0, 1.0);

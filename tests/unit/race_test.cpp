@@ -1,4 +1,4 @@
-// How early methods may leave a ranking.
+// How early methods may be dropped from a ranking.
 #include "sim/answers/plan/race.h"
 #include "tests/support/cells.h"
 
@@ -16,12 +16,12 @@ namespace {
 
 constexpr std::size_t kMethods = 12;
 
-// The share of many races that drop the truly fastest method, which leads all others by as little as makes them hard to tell
-// apart.
+// The share of many races that drop the truly fastest method, whose lead is so small that it is hard to detect.
 double dropped(const plan::RaceRule& rule) {
   constexpr int kRaces = 4000;
   constexpr double kLead = 0.0001;
-  constexpr double kSpread = 0.02;  // standard deviation of one method's speedup in a run, relative to what all methods share
+  constexpr double kSpread =
+      0.02;  // standard deviation of one method's speedup in a run, relative to the part that all methods share
   std::mt19937_64 random(20261123);
   std::normal_distribution<double> normal;
   int wrong = 0;
@@ -65,10 +65,10 @@ TEST_CASE("the fastest method is dropped with the stated probability at most; ru
   const plan::RaceRule rule;
   const double error = 4.0 * std::sqrt(rule.error * (1.0 - rule.error) / 4000.0);
   CHECK(dropped(rule) <= rule.error + error);
-  plan::RaceRule uncorrected = rule;  // mutant: each test at the level that is stated of all
+  plan::RaceRule uncorrected = rule;  // mutant: each test at the level that is stated for all
   uncorrected.error = rule.error * static_cast<double>(rule.looks.size()) * (kMethods - 1);
   CHECK(dropped(uncorrected) > rule.error + error);
-  plan::RaceRule impatient = rule;  // mutant: looks after two runs already, with the corrections of a rule that does not
+  plan::RaceRule impatient = rule;  // mutant: looks after only two runs, with the corrections of a rule that starts later
   impatient.looks = {3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
   impatient.error = rule.error * static_cast<double>(impatient.looks.size()) / static_cast<double>(rule.looks.size()) * 4.0;
   CHECK(dropped(impatient) > rule.error + error);
@@ -83,7 +83,7 @@ TEST_CASE("who leaves a race, and when it is over", "[race]") {
   const plan::RaceLook close = look({runs(1.8, 0.05), runs(1.79, -0.05), runs(1.0, 0.01)});
   CHECK(close.behind == std::vector<bool>{false, false, true});
   CHECK_FALSE(close.over);
-  // As good as each other: nobody leaves, and nobody has to go on.
+  // All equal: none is dropped, and none needs more runs.
   const plan::RaceLook tie = look({runs(1.8, 0.05), runs(1.801, 0.05)});
   CHECK(tie.behind == std::vector<bool>{false, false});
   CHECK(tie.over);
@@ -122,7 +122,7 @@ TEST_CASE("as many runs as the ranking needs: the same on any number of threads,
   for (std::size_t r = 0; r < raced.size(); ++r) {
     REQUIRE(raced[r].contenders.size() == 4);
     CHECK(raced[r].contenders.front().row.cell == full[r].contenders.front().row.cell);
-    // Drafts of 20 never pay here: they leave at the first look, and are last by about as much as in all runs.
+    // Drafts of 20 never pay here: they are dropped at the first look, with about the same gap as in all runs.
     const plan::Contender& last = raced[r].contenders.back();
     CHECK(last.row.cell->draft_length() == 20);
     CHECK(last.replicates == 8);

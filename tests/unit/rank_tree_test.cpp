@@ -19,7 +19,7 @@ double expected_tokens(const tokens::Tree& tree, const std::vector<std::vector<d
 
 }  // namespace
 
-TEST_CASE("rank_tree is the best of all trees of its size, where no row rises with the rank", "[draft][rank_tree]") {
+TEST_CASE("rank_tree is the best of all trees of its size, if no row rises with the rank", "[draft][rank_tree]") {
   std::mt19937 random(7);
   const auto unit = [&] { return static_cast<double>(random()) / 4294967296.0; };
   for (int i = 0; i < 40; ++i) {
@@ -42,12 +42,12 @@ TEST_CASE("rank_tree is the best of all trees of its size, where no row rises wi
   }
 }
 
-TEST_CASE("rank_tree of chosen tokens is the best where rows rise with the rank", "[draft][rank_tree]") {
-  // Mutant: elder siblings taken along, which gives 1.825.
+TEST_CASE("rank_tree of chosen tokens is the best if rows rise with the rank", "[draft][rank_tree]") {
+  // Mutant: elder siblings are included, which gives 1.825.
   const std::vector<std::vector<double>> rising = {{0.2, 0.5, 0.1}, {0.05, 0.6}};
   CHECK(expected_tokens(draft::rank_tree(rising, 4, draft::Ranks::any), rising) ==
         Approx(1.0 + 0.5 + 0.5 * 0.6 + 0.2 + 0.2 * 0.6).epsilon(1e-13));
-  // Any tree of a table is one of the sorted table with other ranks.
+  // Any tree of a table equals a tree of the sorted table with other ranks.
   std::mt19937 random(8);
   const auto unit = [&] { return static_cast<double>(random()) / 4294967296.0; };
   for (int i = 0; i < 40; ++i) {
@@ -68,7 +68,7 @@ TEST_CASE("rank_tree of chosen tokens is the best where rows rise with the rank"
   }
 }
 
-TEST_CASE("rank_tree says what is wrong with a table", "[draft][rank_tree]") {
+TEST_CASE("rank_tree reports the errors in a table", "[draft][rank_tree]") {
   CHECK(draft::mistake_in_acceptance({{0.5, 0.3}, {1.0}}).empty());
   CHECK(draft::mistake_in_acceptance({}) == "is empty, allowed: a list for each depth");
   CHECK(draft::mistake_in_acceptance({{0.5}, {0.6, 0.5}}) ==

@@ -60,7 +60,7 @@ TEST_CASE("methods are ranked workload by workload, fastest first, on any number
 }
 
 TEST_CASE("chance that methods share cancels between them", "[ranking]") {
-  // The same rounds at two prices: how far one is behind is no matter of chance, and unpaired replicates would make it one.
+  // The same rounds with two costs: the gap is not random, and unpaired replicates would make it random.
   const spec::Experiment cheap = tests::experiment_of(yaml_of(chain(4, "token")));
   std::string yaml = yaml_of(chain(4, "token"));
   yaml.replace(yaml.find("cost_ratio: 0.1"), 15, "cost_ratio: 0.3");
@@ -74,13 +74,13 @@ TEST_CASE("chance that methods share cancels between them", "[ranking]") {
   CHECK(behind.speedup_half_width > 3e-4);
 }
 
-TEST_CASE("the interval holds the true difference as often as it says", "[ranking]") {
+TEST_CASE("the interval holds the true difference at its stated rate", "[ranking]") {
   // token at draft lengths 2 and 4, alpha .7: speedups in closed form.
   const auto truth = [](int length) { return (1.0 - std::pow(0.7, length + 1)) / 0.3 / (1.0 + 0.1 * length); };
   const double expected = 1.0 - truth(2) / truth(4);
   REQUIRE(expected > 0.0);
   int inside = 0;
-  int inside_third = 0;  // how many intervals would hold it if they were a third as wide
+  int inside_third = 0;  // number of intervals that would hold it if they were a third as wide
   constexpr int kRuns = 60;
   for (int seed = 1; seed <= kRuns; ++seed) {
     const spec::Experiment all = tests::experiment_of(yaml_of(chain(2, "token") + ", " + chain(4, "token"), "", seed));
@@ -90,13 +90,13 @@ TEST_CASE("the interval holds the true difference as often as it says", "[rankin
     inside_third += std::abs(second.behind - expected) <= second.behind_half_width / 3.0 ? 1 : 0;
   }
   // Of 60 at 99 %: fewer than 54 has probability 2e-6. At a third of the width, with 15 degrees of freedom, 66 % are inside, and
-  // 54 or more has probability 2e-5: what an error too small by a factor 3 would look like.
+  // 54 or more has probability 2e-5: this is the case of an error too small by a factor 3.
   CHECK(inside >= 54);
   CHECK(inside_third < 54);
 }
 
 TEST_CASE("the interval holds for the family of distributions, not for one draw of it", "[ranking]") {
-  // Each seed has one distribution, and alpha is a matter of luck: of 20000 of them, in a pool, comes the truth.
+  // Each seed has one distribution, and its alpha is random: the truth comes from 20000 of them in a pool.
   const auto yaml = [](int seed, const char* context) {
     return fmt::format(
         "{{experiment: drawn, seed: {}, rounds: 100000, pair: {{vocab: 20, target: {{family: normal_logits, sigma: 2}}, draft: "
@@ -119,19 +119,20 @@ TEST_CASE("the interval holds for the family of distributions, not for one draw 
     judge::Row row;
     row.cell = &drawn.cells[0];
     row.counts = run::run_cells({row.cell}, {}).counts.at(0);
-    inside_of_one_draw += std::abs(row.tokens_per_round() / 1.2 - truth) <= 2.6 * row.tokens_per_round_estimate().error / 1.2 ? 1 : 0;
+    inside_of_one_draw +=
+        std::abs(row.tokens_per_round() / 1.2 - truth) <= 2.6 * row.tokens_per_round_estimate().error / 1.2 ? 1 : 0;
   }
   CHECK(inside >= 54);
   CHECK(inside_third < 54);
   CHECK(inside_of_one_draw < 20);
 }
 
-// Intervals of compare are of 99 %: shrunk to 95 % by Student's t with as many degrees of freedom, they have more power to be wrong.
+// Intervals of compare are at 99 %: shrunk to 95 % by Student's t with the same degrees of freedom, the test has more power.
 TEST_CASE("compare's intervals cover the truth", "[ranking][.slow]") {
   constexpr int kRuns = 300;
   const double freedom = plan::kReplicates - 1.0;
   const double shrunk = math::student_t_half_width(0.95, freedom) / math::student_t_half_width(plan::kRankingLevel, freedom);
-  // Closed forms where the overlap is given; for drawn distributions the mean over a pool of 20,000.
+  // Closed forms if the overlap is given; for drawn distributions the mean over a pool of 20,000.
   const auto drawn = [](int seed, const char* context, const std::string& decode) {
     return fmt::format(
         "{{experiment: drawn, seed: {}, rounds: 40000, pair: {{vocab: 20, target: {{family: normal_logits, sigma: 2}}, draft: "
@@ -160,7 +161,8 @@ TEST_CASE("compare's intervals cover the truth", "[ranking][.slow]") {
     }
     const Contender& first = ranking.contenders[0];
     const Contender& second = ranking.contenders[1];
-    const double own[2] = {truth[first.row.cell->draft_length() == 1 ? 0 : 1], truth[second.row.cell->draft_length() == 1 ? 0 : 1]};
+    const double own[2] = {truth[first.row.cell->draft_length() == 1 ? 0 : 1],
+                           truth[second.row.cell->draft_length() == 1 ? 0 : 1]};
     const double off = second.behind - (1.0 - own[1] / own[0]);
     behind.add(off, shrunk * second.behind_half_width);
   }
@@ -178,7 +180,7 @@ TEST_CASE("a batch that drafts in lockstep is of one draw of the distributions",
   const Contender own = ranked({&one}).at(0).contenders.at(0);
   double tokens = 0.0;
   double time = 0.0;
-  judge::Row pooled;  // mutant: a batch is put together from all draws
+  judge::Row pooled;  // mutant: a batch is assembled from all draws
   for (int replicate = 0; replicate < plan::kReplicates; ++replicate) {
     const spec::Cell cell =
         spec::reseeded(one.cells[0], rng::hash_text(fmt::format("seed 1 world {}", replicate)), 65536 / plan::kReplicates);
@@ -198,7 +200,8 @@ TEST_CASE("a batch that drafts in lockstep is of one draw of the distributions",
   CHECK(pooled.tokens_per_round() * pooled.speedup_per_token() < 0.97 * own.speedup);
 }
 
-TEST_CASE("replicates are as many as the seed's, whatever is ranked beside, and those of another seed are others", "[ranking]") {
+TEST_CASE("the number of replicates depends on the seed only, whatever else is ranked, and another seed gives other replicates",
+          "[ranking]") {
   const auto first = [](int seed, const std::string& methods) {
     const spec::Experiment all = tests::experiment_of(yaml_of(methods, "", seed));
     const std::vector<Ranking> rankings = ranked({&all});
@@ -210,7 +213,7 @@ TEST_CASE("replicates are as many as the seed's, whatever is ranked beside, and 
   CHECK(first(1, chain(2, "token")).emitted != first(2, chain(2, "token")).emitted);
 }
 
-TEST_CASE("what does not fit the memory is left out with a line, unless nothing fits", "[ranking]") {
+TEST_CASE("batches that do not fit the memory are left out with a line, unless none fits", "[ranking]") {
   const std::string yaml =
       "{experiment: large, pair: {vocab: 50, target: {family: zipf, exponent: 1.1}, draft: {from: target, transform: overlap, "
       "value: 0.7}}, decode: {drafter: {kind: chain, draft_length: 2}, verifier: token}, cost: {model: roofline, hardware: "
@@ -232,14 +235,15 @@ TEST_CASE("what does not fit the memory is left out with a line, unless nothing 
     Diagnostics refused;
     static_cast<void>(read(batches, misfits, refused));
     REQUIRE(refused.list().size() == 1);
-    CHECK_THAT(refused.list()[0].message, Catch::Contains("cells do not fit the GPU, the smallest: batch 4000"));
+    CHECK_THAT(refused.list()[0].message, Catch::Contains("cells do not fit the GPU; the smallest: batch 4000"));
   }
 }
 
-TEST_CASE("what cannot be ranked is said", "[ranking]") {
+TEST_CASE("unrankable results cause a message", "[ranking]") {
   const spec::Experiment one = tests::experiment_of(yaml_of(chain(2, "token")));
   const spec::Experiment other = tests::experiment_of(yaml_of(chain(3, "token"), "", 2));
-  CHECK_THROWS_WITH(ranked({&one, &other}), Catch::Contains("distributions, seed or rounds of ranked are not those of ranked"));
+  CHECK_THROWS_WITH(ranked({&one, &other}),
+                    Catch::Contains("distributions, seed or rounds of ranked differ from those of ranked"));
   std::string brief = yaml_of(chain(2, "token"));
   brief.replace(brief.find("200000"), 6, "1023");
   const spec::Experiment few = tests::experiment_of(brief);
@@ -253,8 +257,8 @@ TEST_CASE("what cannot be ranked is said", "[ranking]") {
   CHECK_THROWS_WITH(ranked({&few}), Catch::Contains("rounds is 1023, allowed: at least 1024, a sequence of 64 in each of"));
 }
 
-TEST_CASE("methods that prices cannot tell apart are tied, and those of one price are not by it", "[ranking]") {
-  std::vector<std::unique_ptr<spec::Experiment>> kept;  // rankings point to their cells
+TEST_CASE("methods that the estimates cannot distinguish are tied, and equal estimates alone do not make a tie", "[ranking]") {
+  std::vector<std::unique_ptr<spec::Experiment>> kept;  // rankings refer to their cells
   const auto ranking_by = [&](const std::string& cost, const std::string& methods) {
     std::string yaml = yaml_of(methods);
     const std::string ratio = "{model: ratio, cost_ratio: 0.1}";
@@ -263,25 +267,25 @@ TEST_CASE("methods that prices cannot tell apart are tied, and those of one pric
     return ranked({kept.back().get()}).at(0);
   };
   const std::string roofline = "{model: roofline, hardware: h100-sxm, target: llama-3.1-8b, draft: llama-3.2-1b}";
-  // The same passes on both sides: the one that accepts more is the faster whatever a pass takes.
+  // The same passes on both sides: the one with higher acceptance is faster whatever a pass takes.
   const Ranking rules = ranking_by(roofline, chain(3, "token") + ", " + chain(3, "block"));
   CHECK(rules.contenders[1].price_noise < 1e-3);
   CHECK(rules.contenders[1].behind > 1e-3);
   CHECK_FALSE(rules.contenders[1].tied());
   CHECK_FALSE(rules.contenders[0].tied());
-  // Neighbours around the best length differ by less than verification over other rows may be off by.
+  // Neighbours of the best length differ by less than the error of a verification over other rows.
   const Ranking lengths = ranking_by(roofline, chain(2, "token") + ", " + chain(3, "token") + ", " + chain(16, "token"));
   CHECK(lengths.contenders[1].tied());
   CHECK(-std::log1p(-lengths.contenders[1].behind) < lengths.contenders[1].price_noise);
   CHECK_FALSE(lengths.contenders[2].tied());
   CHECK(lengths.contenders[2].row.cell->draft_length() == 16);
-  // A cost ratio claims no error, so that nothing ties.
+  // A cost ratio states no error, so there are no ties.
   const Ranking sure = ranking_by("{model: ratio, cost_ratio: 0.1}", chain(2, "token") + ", " + chain(3, "token"));
   CHECK(sure.contenders[1].price_noise == 0.0);
   CHECK_FALSE(sure.contenders[1].tied());
 }
 
-TEST_CASE("on an acceptance table what theory says stands beside what was simulated", "[ranking]") {
+TEST_CASE("on an acceptance table the theory's values are next to the simulated ones", "[ranking]") {
   const auto with_context = [](const std::string& context) {
     return tests::experiment_of(
         fmt::format("{{experiment: table, rounds: 200000, pair: {{vocab: 4, target: {{family: uniform}}, draft: {{family: "
@@ -305,7 +309,7 @@ TEST_CASE("on an acceptance table what theory says stands beside what was simula
     CHECK(std::abs(one.row.tokens_per_round() - (4.18 - expected)) > 20 * one.tokens_per_round_error);
   }
   CHECK(plan::ranking_csv(rankings).find("price_noise,tokens_per_round_exact\n") != std::string::npos);
-  // Distributions that each replicate draws anew have no one figure.
+  // Distributions that each replicate draws again have no single value.
   const spec::Experiment drawn = with_context("{process: iid, pool: 4}");
   const std::vector<Ranking> of_drawn = ranked({&drawn});
   for (const Contender& one : of_drawn.at(0).contenders) CHECK_FALSE(one.row.exact.known);

@@ -1,4 +1,4 @@
-// Residuals of tables on both sides of the size from which they are sorted by digits, against passes over the vocabulary.
+// Residuals of tables on both sides of the size from which they are sorted by digits, compared with passes over the vocabulary.
 #include "sim/foundation/math/ratio_table.h"
 #include "sim/foundation/math/simplex.h"
 
@@ -45,8 +45,8 @@ TEST_CASE("residuals are those of a pass over all tokens, in small and in large 
       CHECK(residual.count == count);
       CHECK(residual.mass == Approx(mass).margin(1e-12));
       if (count > 0) CHECK(table.pick(residual, 0.0) == first);
-      // The token at u is the first, in the order of ratios, up to which the weights sum to more than u of the mass; also where
-      // parts of [0, 1) begin and end that a guide divides it into.
+      // The token at u is the first, in the order of ratios, up to which the weights sum to more than u of the mass; also at the
+      // boundaries of the parts of [0, 1) that a guide uses.
       for (std::uint64_t i = 0; count > 0 && mass > 1e-9 && i < 4096; ++i) {
         const double u =
             (i % 2 == 0 ? static_cast<double>(i / 2) / 2048.0 : std::nextafter(static_cast<double>(i / 2 + 1) / 2048.0, 0.0));
@@ -62,7 +62,7 @@ TEST_CASE("residuals are those of a pass over all tokens, in small and in large 
         REQUIRE(below + own >= u * mass - 1e-12);
       }
     }
-    // The bounds hold at every c, those where a bucket begins or ends among them, and are close where verdicts ask for them.
+    // The bounds hold at every c, including the boundaries of buckets, and are tight where verdicts need them.
     for (double c = 0x1.0p-22; c < 0x1.0p22; c *= 1.00093) {
       for (const double at : {c, std::exp2(std::round(std::log2(c)))}) {
         const double mass = table.residual(at).mass;

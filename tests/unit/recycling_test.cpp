@@ -1,4 +1,5 @@
-// Drafts without a model: what the target said behind a token before, and copies from the first place of the text's longest end.
+// Drafts without a model: the target's earlier predictions after a token, and copies from the first place of the text's longest
+// end.
 #include "sim/rounds/draft/drafter.h"
 #include "tests/support/cells.h"
 
@@ -66,13 +67,13 @@ class Drafting {
 
 }  // namespace
 
-TEST_CASE("token_recycling: a token's followers are what the target said behind it, accepted or not") {
+TEST_CASE("token_recycling: a token's followers are the target's predictions after it, accepted or not") {
   Drafting recycling("token_recycling", "{paths: [[0], [1], [0, 0], [1, 2]], kept: 3}");
-  CHECK(recycling.behind({5}).empty());  // nothing is known; the pass tells what follows 5
+  CHECK(recycling.behind({5}).empty());  // no prediction is known; the pass gives the tokens after 5
   CHECK(recycling.behind({5}) == Paths{{6}, {7}});
-  // The pass verified 6 and 7 as well: what follows them is known, and what follows 8 is not.
+  // The pass verified 6 and 7 as well: their followers are known, those of 8 are not.
   CHECK(recycling.behind({5}) == Paths{{6}, {7}, {6, 7}, {7, 0}});
-  CHECK(recycling.behind({1, 0}) == Paths{{1}, {2}});  // 0 was drafted behind 7
+  CHECK(recycling.behind({1, 0}) == Paths{{1}, {2}});  // 0 was drafted after 7
   CHECK(recycling.behind({1, 8}).empty());
   CHECK(recycling.behind({8}) == Paths{{9}, {0}, {0, 3}});  // 1, 2, 3 follow 0
 }
@@ -90,7 +91,7 @@ TEST_CASE("token_recycling: the shipped tree has 80 tokens, 6 deep") {
 
 TEST_CASE("sam_decoding: the tree that it recycles by is its program's own, of 60 tokens, 5 deep") {
   Drafting recycling("sam_decoding", "{draft_length: 2, threshold: 9}");
-  // Mutant: token_recycling's 80, whose first token has 8 followers and which is 6 deep.
+  // Mutant: token_recycling's tree of 80, whose first token has 8 followers and which is 6 deep.
   const Paths none = recycling.behind({5});
   CHECK(none.empty());
   Diagnostics diagnostics;
@@ -106,27 +107,27 @@ TEST_CASE("sam_decoding: the tree that it recycles by is its program's own, of 6
   CHECK(std::get<draft::Blocks>(shallow)->shape().draft_length == 5);
 }
 
-TEST_CASE("sam_decoding: the first place of the longest end, and a shorter end where too little follows") {
+TEST_CASE("sam_decoding: the first place of the longest suffix, and a shorter suffix if too little follows") {
   Drafting copies("sam_decoding", "{draft_length: 2, threshold: 1, otherwise: nothing}");
-  // 1 2 stands first before 3 4.
+  // 1 2 first occurs before 3 4.
   CHECK(copies.behind({1, 2, 3, 4, 1, 2, 5, 1, 2}) == Paths{{3}, {3, 4}});
   CHECK(copies.behind({7, 8}).empty());
   CHECK(copies.behind({2, 9, 9, 2, 1, 2, 3, 2, 1, 2}) == Paths{{3}, {3, 2}});
-  // 2 1 2 stands before a single token, and so does 1 2; 2 first stands before 9 9.
+  // 2 1 2 occurs before a single token, and so does 1 2; 2 first occurs before 9 9.
   CHECK(copies.behind({2, 9, 9, 2, 1, 2, 1, 2}) == Paths{{9}, {9, 9}});
   Drafting choosy("sam_decoding", "{draft_length: 2, threshold: 3, otherwise: nothing}");
   CHECK(choosy.behind({1, 2, 3, 4, 1, 2}).empty());
   CHECK(choosy.behind({0, 1, 2, 3, 4, 0, 1, 2}) == Paths{{3}, {3, 4}});
 }
 
-TEST_CASE("sam_decoding: a corpus wins where its end is longer by more than the bias") {
+TEST_CASE("sam_decoding: a corpus wins if its match is longer by more than the bias") {
   const std::string corpus = "corpus: [[5, 1, 2, 8, 8]], draft_length: 3, threshold: 2, otherwise: nothing";
   const std::vector<Token> text = {1, 2, 3, 4, 6, 5, 1, 2};
   CHECK(Drafting("sam_decoding", "{bias: 1, " + corpus + "}").behind(text) == Paths{{3}, {3, 4}, {3, 4, 6}});
   CHECK(Drafting("sam_decoding", "{bias: 0, " + corpus + "}").behind(text) == Paths{{8}, {8, 8}});
 }
 
-TEST_CASE("sam_decoding: what the target said before is recycled where no end is long enough") {
+TEST_CASE("sam_decoding: the target's earlier predictions are recycled if no end is long enough") {
   Drafting both("sam_decoding", "{draft_length: 2, threshold: 2, kept: 3}");
   CHECK(both.behind({5}).empty());
   CHECK(both.behind({4, 5}) == Paths{{6}, {7}, {8}});

@@ -1,4 +1,4 @@
-// Registries that a program adds parts to.
+// Registries that a program can extend.
 #include "sim/foundation/config/registry.h"
 
 #include <catch2/catch.hpp>
@@ -18,7 +18,7 @@ Entry entry(const std::string& name, int value) { return {{name, "", "", {}, ""}
 
 }  // namespace
 
-TEST_CASE("a registered part is there as long as its registration, behind the others") {
+TEST_CASE("a registered part exists as long as its registration, after the others") {
   config::Registry<Entry> registry("thing", {entry("a", 1), entry("b", 2)});
   const Entry* const b = registry.find("b");
   {
@@ -27,7 +27,7 @@ TEST_CASE("a registered part is there as long as its registration, behind the ot
     CHECK(registry.names() == "a, b, c, d");
     CHECK(registry.find("c")->value == 3);
     CHECK(registry.find("b") == b);
-    c.reset();  // they may go in any order
+    c.reset();  // they may be removed in any order
     CHECK(registry.names() == "a, b, d");
     CHECK(registry.find("d")->value == 4);
   }
@@ -35,7 +35,7 @@ TEST_CASE("a registered part is there as long as its registration, behind the ot
   CHECK(registry.find("c") == nullptr);
 }
 
-TEST_CASE("a name that is taken breaks an invariant, and the registry stays as it is") {
+TEST_CASE("a name that exists already breaks an invariant, and the registry is unchanged") {
   config::Registry<Entry> registry("thing", {entry("a", 1)});
   CHECK_THROWS_AS(config::Registered<Entry>(registry, entry("a", 2)), InvariantBroken);
   CHECK(registry.names() == "a");

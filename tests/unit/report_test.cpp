@@ -1,4 +1,4 @@
-// What every command writes: CSV, tables, intervals, manifests, and the text that reaches a terminal.
+// Output of every command: CSV, tables, intervals, manifests, and the text that reaches a terminal.
 #include "sim/foundation/base/check.h"
 #include "sim/foundation/base/checksum.h"
 #include "sim/foundation/base/error.h"
@@ -74,7 +74,7 @@ TEST_CASE("a figure and how far it is off are two columns for other programs", "
   for (const char* line : {"\"first line\"", "\"second line\""}) CHECK(json.find(line) != std::string::npos);
 }
 
-TEST_CASE("what XML takes for its own signs is spelled out in JUnit's file", "[report]") {
+TEST_CASE("XML's special characters are escaped in JUnit's file", "[report]") {
   const std::string xml = report::junit_xml({{"a \"b\"", "c<d", "", 0, report::TestCase::Outcome::failed, "e & f > g"}});
   for (const char* part : {"a &quot;b&quot;", "c&lt;d", "e &amp; f &gt; g"}) CHECK(xml.find(part) != std::string::npos);
 }
@@ -136,7 +136,7 @@ TEST_CASE("tables wrap to the width that they are given", "[report]") {
   for (const std::size_t width : {14, 18, 20, 27, 30, 34})
     CHECK(longest_line(numbers.text(width)) <= std::max<std::size_t>(width, 18));
   CHECK(numbers.text(35) == numbers.text());
-  CHECK(longest_line(numbers.text(1)) == 18);  // a column beside its key stays whole
+  CHECK(longest_line(numbers.text(1)) == 18);  // a column next to its key stays whole
 }
 
 TEST_CASE("of a long value whole entries are left out, and none is cut", "[report]") {
@@ -149,7 +149,7 @@ TEST_CASE("of a long value whole entries are left out, and none is cut", "[repor
   CHECK(value(ids, {ids, all}) == "{kind: network, .., send: ids}");
   CHECK(value(all, {ids, all}) == "{kind: network, .., send: probabilities}");
   CHECK(value(all, {all}) == "{kind: network, ..}");
-  // An entry that is long itself is shortened inside.
+  // A long entry is shortened in its middle.
   CHECK(value("{kind: tree_sequoia, acceptance: [0.71, 0.12, 0.05, 0.02, 0.01, 0.005], nodes: 8}",
               {"{kind: tree_sequoia, acceptance: [0.71, 0.12, 0.06, 0.02, 0.01, 0.005], nodes: 8}"}) ==
         "{kind: tree_sequoia, acceptance: [0.71, .., 0.05, ..], ..}");
@@ -177,7 +177,7 @@ TEST_CASE("a name cannot carry escape sequences into a table", "[report]") {
 }
 
 TEST_CASE("Student's t intervals and Welch's test against printed tables", "[report]") {
-  // Quantiles of Student's t as any table has them: 12.706 (1), 2.571 (5), 2.042 (30) at 97.5 %; 4.032 (5) at 99.5 %.
+  // Quantiles of Student's t from any table: 12.706 (1), 2.571 (5), 2.042 (30) at 97.5 %; 4.032 (5) at 99.5 %.
   CHECK(report::half_width(1.0, 1.0) == Approx(12.706).margin(5e-4));
   CHECK(report::half_width(2.0, 5.0) == Approx(2.0 * 2.571).margin(1e-3));
   CHECK(report::half_width(1.0, 30.0) == Approx(2.042).margin(5e-4));
@@ -200,7 +200,7 @@ TEST_CASE("Student's t intervals and Welch's test against printed tables", "[rep
   CHECK_FALSE(report::welch_test({10.0, 1.0, 5.0}, {3.0, 0.0, 9.0}, 0.95).inside());
   CHECK(report::welch_test({2.0, 0.0, 5.0}, {2.0, 0.0, 5.0}).inside());
   CHECK_FALSE(report::welch_test({2.1, 0.0, 5.0}, {2.0, 0.0, 5.0}).inside());
-  // Large values without errors may differ by their rounding. Mutant: by less, the larger they are.
+  // Large values without errors may differ by rounding. Mutant: the allowed difference shrinks as they grow.
   CHECK(report::welch_test({1e6 + 1e-4, 0.0, 5.0}, {1e6, 0.0, 5.0}).inside());
   CHECK_FALSE(report::welch_test({2.0, NAN, 0.0}, {2.0, 1.0, 5.0}).judged());
 }

@@ -37,7 +37,7 @@ using Paths = std::vector<std::vector<Token>>;
 }  // namespace
 
 TEST_CASE("rest: the longest end that the datastore has, and the commonest beginnings behind it") {
-  // 1 2 stands three times, before 3 4, 3 5 and 6; 9 1 2 once, before 3 5.
+  // 1 2 occurs three times, before 3 4, 3 5 and 6; 9 1 2 once, before 3 5.
   const std::string store = "datastore: [[1, 2, 3, 4, 9, 1, 2, 3, 5], [1, 2, 6]]";
   CHECK(drafted("{" + store + ", draft_length: 2}", {7, 1, 2}) == Paths{{3}, {6}, {3, 4}, {3, 5}});
   CHECK(drafted("{" + store + ", draft_length: 2}", {9, 1, 2}) == Paths{{3}, {3, 5}});
@@ -46,7 +46,7 @@ TEST_CASE("rest: the longest end that the datastore has, and the commonest begin
   CHECK(drafted("{" + store + ", draft_length: 1}", {7, 1, 2}) == Paths{{3}, {6}});
   CHECK(drafted("{" + store + "}", {7, 8}).empty());
   CHECK(drafted("{" + store + "}", {2}).empty());     // shorter than the shortest
-  CHECK(drafted("{" + store + "}", {2, 6}).empty());  // nothing follows its only place
+  CHECK(drafted("{" + store + "}", {2, 6}).empty());  // no token follows its only place
   CHECK(drafted("{" + store + ", shortest: 1}", {7, 9}) == drafted("{" + store + "}", {4, 9}));
 }
 

@@ -1,4 +1,4 @@
-// Draws by scanning: the distribution that they imply, and what must never come up.
+// Draws by scanning: the distribution that they imply, and tokens that must never be drawn.
 #include "sim/foundation/math/scan.h"
 #include "sim/foundation/math/alias_table.h"
 
@@ -55,8 +55,8 @@ std::vector<double> weights_of(Lcg& lcg, std::size_t size, Shape shape) {
   return weights;
 }
 
-// Grid points from which a token beyond x is drawn: the end of x's interval. Rests on draws being monotone, which is tested
-// apart.
+// Grid points from which a token beyond x is drawn: the end of x's interval. This requires monotone draws, which are tested
+// separately.
 std::uint64_t end_of(const ScanSums& sums, const std::vector<double>& weights, Token x) {
   std::uint64_t low = 0;
   std::uint64_t high = kGrid;
@@ -73,8 +73,8 @@ std::uint64_t end_of(const ScanSums& sums, const std::vector<double>& weights, T
 }  // namespace
 
 TEST_CASE("the distribution that a scan implies is its weights", "[math]") {
-  // By bisection of the uniform, token by token: nothing is sampled. Would catch a border that belongs to the wrong token, a
-  // block sum that misses its tail, and a scan that starts a block with what the last one left over.
+  // By bisection of the uniform, token by token, without sampling. Detects a boundary that belongs to the wrong token, a block
+  // sum that misses its tail, and a scan that starts a block with the rest of the last one.
   Lcg lcg{20260406};
   for (const std::size_t size : {1U, 2U, 3U, 7U, 8U, 9U, 15U, 17U, 100U, 511U, 512U, 513U, 520U, 1023U, 1024U, 1025U, 1100U}) {
     for (const Shape shape : {Shape::flat, Shape::steep, Shape::zeros, Shape::alone, Shape::tiny}) {
@@ -120,7 +120,7 @@ TEST_CASE("a scan finds the token in the middle of its interval, at every size f
     std::size_t wrong = 0;
     for (std::size_t x = 0; x < size; ++x) {
       const auto u = static_cast<double>((before + 0.5L * weights[x]) / total);
-      // An interval below the rounding of the sums has no middle that is safe.
+      // An interval below the rounding of the sums has no safe midpoint.
       if (static_cast<double>(weights[x] / total) > 1e-11 && sums.pick(weights, u) != x) ++wrong;
       before += weights[x];
     }
@@ -130,7 +130,7 @@ TEST_CASE("a scan finds the token in the middle of its interval, at every size f
 }
 
 TEST_CASE("a scan is monotone and never draws a token of weight zero", "[math]") {
-  // At 0, next to 1, and within a few grid points of every token's border, block borders among them.
+  // At 0, next to 1, and within a few grid points of every token's boundary, including block boundaries.
   Lcg lcg{20260408};
   for (std::size_t size = 1; size <= 1100; size += size < 40 ? 1 : 37) {
     for (const Shape shape : {Shape::flat, Shape::steep, Shape::zeros, Shape::alone, Shape::tiny}) {
@@ -161,7 +161,7 @@ TEST_CASE("a scan is monotone and never draws a token of weight zero", "[math]")
   }
 }
 
-TEST_CASE("a single token with weight is always drawn, wherever it stands", "[math]") {
+TEST_CASE("a single token with weight is always drawn, at any place", "[math]") {
   ScanSums sums;
   for (const std::size_t size : {1U, 8U, 511U, 512U, 513U, 1024U, 1100U}) {
     for (std::size_t at = 0; at < size; at += at < 4 || at + 4 >= size || at % 512 < 2 || at % 512 > 509 ? 1 : 13) {
@@ -186,7 +186,7 @@ TEST_CASE("sums are replaced, not added to", "[math]") {
 }
 
 TEST_CASE("a scan and an alias table imply the same distribution", "[math]") {
-  // The two ways to draw share no code; the alias table's distribution is read off a grid of 2^20 words.
+  // The two ways to draw share no code; the alias table's distribution is read from a grid of 2^20 words.
   Lcg lcg{20260409};
   for (const std::size_t size : {2U, 5U, 37U}) {
     const std::vector<double> weights = weights_of(lcg, size, Shape::flat);
@@ -199,7 +199,7 @@ TEST_CASE("a scan and an alias table imply the same distribution", "[math]") {
     std::uint64_t begin = 0;
     for (std::size_t x = 0; x < size; ++x) {
       const std::uint64_t end = end_of(sums, weights, static_cast<Token>(x));
-      // Each of a token's at most size + 1 stretches of words may be cut by one grid cell.
+      // One grid cell may cut each of a token's size + 1 (at most) intervals of words.
       CHECK(std::abs(by_table[x] - unit(end - begin)) < static_cast<double>(2 * size + 2) / static_cast<double>(kWords));
       begin = end;
     }

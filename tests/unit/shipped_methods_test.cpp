@@ -1,4 +1,4 @@
-// What programs do where papers leave it open: Medusa's choice among paths, LayerSkip's reuse of the layers that drafted.
+// Behaviour of programs where papers leave it open: Medusa's choice among paths, LayerSkip's reuse of the layers that drafted.
 #include "sim/experiments/spec/spec.h"
 #include "sim/rounds/decode/simulator.h"
 #include "tests/support/cells.h"
@@ -20,7 +20,7 @@ class Emitted final : public decode::RoundSink {
   std::set<std::vector<Token>> seen;
 };
 
-// All that rounds emit in 40 rounds of each of 256 sequences.
+// All tokens emitted in 40 rounds of each of 256 sequences.
 std::set<std::vector<Token>> emitted_by(const std::string& verifier) {
   // The draft proposes 2, which the target finds unlikely, before 0, its likeliest.
   const spec::Cell cell =
@@ -42,13 +42,13 @@ std::set<std::vector<Token>> emitted_by(const std::string& verifier) {
 
 }  // namespace
 
-TEST_CASE("of two paths as long, Medusa's program keeps the likelier, and goes on with the argmax") {
+TEST_CASE("of two paths of equal length, Medusa's program keeps the likelier, and continues with the argmax") {
   CHECK(emitted_by("{kind: typical_medusa, epsilon: 0.1, delta: 100}") == std::set<std::vector<Token>>{{0, 0}});
   CHECK(emitted_by("{kind: typical, epsilon: 0.1, delta: 100}") == std::set<std::vector<Token>>{{2, 0}, {2, 1}, {2, 2}});
   CHECK(emitted_by("{kind: typical_medusa, epsilon: 0.6, delta: 100}") == std::set<std::vector<Token>>{{0}});
 }
 
-TEST_CASE("verification goes once through the layers that an early exit has been through") {
+TEST_CASE("verification does not repeat the layers of an early exit") {
   const auto verify_of = [](const std::string& drafter) {
     return tests::experiment_of(
                fmt::format(

@@ -1,4 +1,4 @@
-// Operations on distributions, against slow reimplementations that share nothing with them.
+// Operations on distributions, compared with slow reimplementations that share nothing with them.
 #include "sim/foundation/math/simplex.h"
 #include "sim/foundation/base/check.h"
 
@@ -41,7 +41,7 @@ Distribution random_distribution(Lcg& lcg, std::size_t size, bool zeros, bool ti
   return distribution;
 }
 
-// ---- the settings, written down again: long double, no sorting, one token at a time ------------------------------------
+// ---- the settings, implemented independently: long double, no sorting, one token at a time ------------------------------------
 
 using Long = std::vector<long double>;
 
@@ -83,7 +83,7 @@ Long slow_top_k(const Long& distribution, int k) {
   return normalised(result);
 }
 
-// `narrow` is set where rounding could decide.
+// `narrow` is set if rounding could decide.
 Long slow_top_p(const Long& distribution, double p, bool& narrow) {
   if (p >= 1.0) return distribution;
   Long result(distribution.size(), 0.0L);
@@ -183,8 +183,8 @@ TEST_CASE("sampling settings equal a slow reimplementation, in the documented or
     }
   }
   CHECK(compared > 3000);
-  // The test could have failed: every other order gives another distribution somewhere, but for top_k before the temperature,
-  // which keeps the same tokens at the same ratios.
+  // The test has power: every other order gives another distribution somewhere, except top_k before the temperature, which keeps
+  // the same tokens at the same ratios.
   for (std::size_t i = 0; i < orders.size(); ++i) {
     INFO("order " << orders[i][0] << orders[i][1] << orders[i][2] << orders[i][3]);
     CHECK(told_apart[i] == (orders[i] != std::array<int, 4>{1, 0, 2, 3}));
@@ -197,7 +197,7 @@ TEST_CASE("temperature 0 is the lowest of the likeliest tokens", "[math]") {
   CHECK(distribution == Distribution{0.0, 1.0, 0.0, 0.0});
   CHECK(math::argmax(Distribution{0.25, 0.25, 0.25, 0.25}) == 0);
   CHECK(math::argmax(Distribution{0.0, 0.0, 1.0}) == 2);
-  // The other settings leave a one-hot distribution alone.
+  // The other settings do not change a one-hot distribution.
   distribution = {0.2, 0.2, 0.6};
   math::apply_sampling(distribution, {.temperature = 0.0, .top_k = 2, .top_p = 0.3, .min_p = 1.0});
   CHECK(distribution == Distribution{0.0, 0.0, 1.0});
@@ -231,7 +231,7 @@ TEST_CASE("temperatures towards 0 and infinity", "[math]") {
     math::apply_temperature(warm, 1.0 / 1.7);
     for (std::size_t x = 0; x < distribution.size(); ++x) REQUIRE(std::abs(warm[x] - distribution[x]) < 1e-14);
   }
-  // Probabilities that a product would lose: ratios of 1e-300.
+  // Probabilities that a product would underflow: ratios of 1e-300.
   Distribution far = {1.0, 1e-300, 0.0};
   math::apply_temperature(far, 100.0);
   CHECK(std::abs(far[1] / far[0] - 1e-3) < 1e-15);

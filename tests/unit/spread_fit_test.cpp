@@ -1,4 +1,4 @@
-// The fit of spread-out normal logits to a record: known parameters come back within the errors that it states.
+// The fit of spread-out normal logits to a record: known parameters are recovered within the stated errors.
 #include "sim/experiments/fit/spread_fit.h"
 #include "tests/support/cells.h"
 #include "tests/unit/contexts.h"
@@ -49,7 +49,7 @@ fit::SpreadRecord recorded(double sigma, double sigma_spread, double noise, doub
   return record;
 }
 
-// 120 requests of 50 positions that follow one another as those of process `text` do, each with distributions of its own.
+// 120 requests of 50 consecutive positions as in process `text`, each with its own distributions.
 fit::SpreadRecord recorded_texts(double persistence, double between_requests, int seed) {
   const spec::Cell cell =
       tests::experiment_of(fmt::format("{{experiment: record, seed: {}, rounds: 1000, context: {{process: text, "
@@ -93,7 +93,7 @@ TEST_CASE("fit_spread recovers known parameters within its standard errors", "[f
       const fit::SpreadFit fit = fit::fit_spread(recorded(truth[0], truth[1], truth[2], truth[3], ++seed));
       INFO(fit.yaml());
       CHECK(fit.warning().empty());
-      CHECK_THAT(fit.yaml(), Catch::Contains("{kind: tree_dynamic, depth: 4") && !Catch::Contains("Left out"));
+      CHECK_THAT(fit.yaml(), Catch::Contains("{kind: tree_dynamic, depth: 4") && !Catch::Contains("Omitted"));
       const double z[] = {off(fit.sigma, truth[0]), off(fit.sigma_spread, truth[1]), off(fit.noise, truth[2]),
                           off(fit.noise_spread, truth[3])};
       for (const double one : z) {
@@ -101,19 +101,19 @@ TEST_CASE("fit_spread recovers known parameters within its standard errors", "[f
         squares += one * one;
         ++count;
       }
-      // Errors that say something: of 2000 positions the scales are known to a tenth.
+      // The stated errors are small: from 2000 positions the scales are known to a tenth.
       CHECK(fit.sigma.error < 0.1 * truth[0]);
       CHECK(fit.noise.error < 0.15 * truth[2]);
       for (std::size_t i = 0; i < 4; ++i) CHECK(fit.moments[i].fitted == Approx(fit.moments[i].recorded).epsilon(1e-4));
-      // Positions that have nothing to do with each other.
+      // Independent positions.
       CHECK(off(fit.persistence, 0.0) < 4.0);
       CHECK(off(fit.between_requests, 0.0) < 4.0);
-      // What it must not take the record for: noise a third larger.
+      // A wrong value that it must exclude: noise a third larger.
       CHECK(std::abs(off(fit.noise, truth[2] * 1.5)) > 3.0);
     }
   }
-  // Errors that are much too small would be found out together. Of 12 deviates the mean square is above 2.5 by chance in 3 of
-  // 1000 fits, so errors 1.5 times too small still pass, and twice too small do not; each of the 4.0 above alone holds less.
+  // All errors together reveal errors that are much too small. Of 12 deviates the mean square is above 2.5 by chance in 3 of 1000
+  // fits, so errors 1.5 times too small still pass, and twice too small do not; each single check of 4.0 above has less power.
   CHECK(squares / count < 2.5);
 }
 
@@ -130,11 +130,11 @@ TEST_CASE("fit_spread recovers what goes on along a text within its standard err
       squares += one * one;
       ++count;
     }
-    // Where stretches are nearly as long as requests the two are hardly told apart, and the errors say so.
+    // If stretches are nearly as long as requests the two can hardly be distinguished, and the errors reflect this.
     if (truth[0] > 0.9) continue;
     CHECK(fit.persistence.error < 0.2);
     CHECK(fit.between_requests.error < 0.15);
-    // What it must not take the record for: positions, or requests, that have nothing to do with each other.
+    // Wrong models that it must exclude: independent positions, and independent requests.
     CHECK(off(fit.persistence, 0.0) > 2.0);
     if (truth[1] > 0.0) CHECK(off(fit.between_requests, 0.0) > 1.5);
   }
@@ -142,16 +142,15 @@ TEST_CASE("fit_spread recovers what goes on along a text within its standard err
   CHECK(squares / count < 3.0);
 }
 
-TEST_CASE("fit_spread: overlaps alone leave the target as it is, outcomes the draft's spread as well") {
+TEST_CASE("fit_spread: overlaps alone do not determine the target, and outcomes neither it nor the draft's spread") {
   fit::SpreadRecord record = recorded(8.0, 0.4, 1.5, 0.7, 5);
   record.entropy.clear();
   const fit::SpreadFit overlaps = fit::fit_spread(record);
   CHECK_FALSE(overlaps.sigma.fitted);
   CHECK(overlaps.sigma.value == 8.0);
-  // Trees of likeliest tokens rest on the sigma that was not recorded. Mutant: an empty warning.
+  // Trees of likeliest tokens depend on the sigma that was not recorded. Mutant: an empty warning.
   CHECK_THAT(overlaps.warning(), Catch::Contains("sigma was not recorded"));
-  CHECK_THAT(overlaps.yaml(),
-             Catch::Contains("# Left out: trees of likeliest tokens") && !Catch::Contains("tree_dynamic, depth"));
+  CHECK_THAT(overlaps.yaml(), Catch::Contains("# Omitted: trees of likeliest tokens") && !Catch::Contains("tree_dynamic, depth"));
   CHECK(std::abs(off(overlaps.noise, 1.5)) < 4.0);
   CHECK(std::abs(off(overlaps.noise_spread, 0.7)) < 4.0);
   record.outcomes = true;

@@ -72,7 +72,7 @@ TEST_CASE("stationary distributions of chains that are known in closed form", "[
   // Doubly stochastic: uniform. A cycle: uniform, whatever its period.
   CHECK(close(stationary_distribution({0.2, 0.3, 0.5, 0.5, 0.2, 0.3, 0.3, 0.5, 0.2}, 3), {1.0 / 3, 1.0 / 3, 1.0 / 3}));
   CHECK(close(stationary_distribution({0, 1, 0, 0, 0, 1, 1, 0, 0}, 3), {1.0 / 3, 1.0 / 3, 1.0 / 3}));
-  // Transient states get nothing; an absorbing state gets all.
+  // Transient states have probability 0, an absorbing state has 1.
   CHECK(close(stationary_distribution({0.5, 0.25, 0.25, 0.0, 0.4, 0.6, 0.0, 0.2, 0.8}, 3), {0.0, 0.25, 0.75}));
   CHECK(close(stationary_distribution({0.5, 0.5, 0.0, 1.0}, 2), {0.0, 1.0}));
   // All rows equal: that row.

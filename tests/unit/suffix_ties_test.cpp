@@ -1,4 +1,4 @@
-// Which of equally common tokens suffix decoding follows: told by hand, by theory and by labels in reverse order.
+// The choice of suffix decoding among equally common tokens: by hand, by theory and by labels in reverse order.
 #include "sim/rounds/draft/drafter.h"
 #include "sim/rounds/draft/suffix_scores.h"
 #include "sim/rounds/theory/chosen_trees.h"
@@ -50,15 +50,16 @@ TEST_CASE("suffix decoding: of equal counts the head of the program's list of si
   const auto head = [](std::vector<Token> nexts) { return draft::commonest_next(nexts)->token; };
   CHECK(!draft::commonest_next({}));
   CHECK(head({2, 1}) == 2);  // once each: the first. Mutant: the lower token.
-  // 1 is at the front, so that its second time leaves it there; 2 comes up to it, from the front of its own count, and passes it.
+  // 1 is at the front, so its second occurrence leaves it there; 2 moves up to it, from the front of its own count, and passes
+  // it.
   CHECK(head({1, 2, 1, 2}) == 2);  // Mutant: the lower token
   CHECK(head({2, 1, 2, 1}) == 1);
-  // 3 comes up from behind 1, so that it stands behind 2. Mutant: the one that reached the count last.
+  // 3 moves up from after 1, so that it follows 2. Mutant: the one that reached the count last.
   CHECK(head({1, 2, 3, 2, 3}) == 2);
   CHECK(draft::commonest_next(std::vector<Token>{1, 2, 3, 2, 3})->times == 2);
 }
 
-TEST_CASE("suffix decoding drafts as the program's tree does, told by theory token by token", "[suffix]") {
+TEST_CASE("suffix decoding drafts as the program's tree does, given by theory token by token", "[suffix]") {
   std::mt19937 random(18);
   int drafts = 0;
   for (int i = 0; i < 3000; ++i) {
@@ -77,7 +78,7 @@ TEST_CASE("suffix decoding drafts as the program's tree does, told by theory tok
     std::vector<Token> drafted = drafted_by("suffix_decoding", settings + "}", text);
     CHECK(std::vector<int>(drafted.begin(), drafted.end()) == theory::suffix_scores_draft(rule)(as_int));
     drafts += drafted.empty() ? 0 : 1;
-    // Mutant: ties by the token's number, which labels in reverse order turn round.
+    // Mutant: ties by the token's number, which labels in reverse order change.
     for (Token& token : drafted) token = static_cast<Token>(vocab - 1) - token;
     CHECK(drafted_by("suffix_decoding", settings + "}", reversed) == drafted);
     rule.past = {{0, 1, 0, 0, 1}, {1, 1, 0, 1}};

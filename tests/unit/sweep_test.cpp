@@ -98,7 +98,7 @@ TEST_CASE("ranges by step", "[sweep]") {
   CHECK(values_of("{from: 0.05, to: 0.35, step: 0.05}") == Texts{"0.05", "0.1", "0.15", "0.2", "0.25", "0.3", "0.35"});
   CHECK(values_of("{from: -1, to: 1, step: 0.5}") == Texts{"-1", "-0.5", "0", "0.5", "1"});
   CHECK(values_of("{from: 0, to: 1, step: 0.3}") == Texts{"0", "0.3", "0.6", "0.9"});
-  // Each end is reached although the quotient is rounded; no sum of steps shows its rounding.
+  // Each end is reached although the quotient is rounded; sums of steps show no rounding.
   for (int n = 1; n <= 300; ++n) {
     const Texts values = values_of(fmt::format("{{from: 0, to: {}, step: 0.01}}", fmt::format("{:.2f}", n / 100.0)));
     REQUIRE(values.size() == static_cast<std::size_t>(n) + 1);
@@ -199,7 +199,7 @@ TEST_CASE("the grid: the last axis is the fastest", "[sweep]") {
   CHECK(one[0].axes.empty());
 }
 
-TEST_CASE("axes set what they name, make sections on the way, and replace whole ones", "[sweep]") {
+TEST_CASE("axes set the keys that they name, create missing sections, and replace whole ones", "[sweep]") {
   const auto sampling = cells_of("{pair.target_sampling.top_k: [1, 3]}");
   REQUIRE(sampling.size() == 2);
   std::vector<double> target(8);
@@ -241,7 +241,7 @@ TEST_CASE("mistakes in any cell are found before the start", "[sweep]") {
   CHECK(mistakes("{decode.verifier: [token, sample_match]}").empty());
 }
 
-TEST_CASE("cells that differ in decode or cost alone draw the same numbers, others do not", "[sweep]") {
+TEST_CASE("cells that differ only in decode or cost draw the same numbers, others do not", "[sweep]") {
   const auto groups = [](const std::string& sweep) {
     std::set<std::uint64_t> distinct;
     const auto cells = cells_of(sweep);
@@ -269,7 +269,7 @@ TEST_CASE("cells that differ in decode or cost alone draw the same numbers, othe
   CHECK(rng::make_key(seeds[0].seed, seeds[0].pairing_group).low != rng::make_key(seeds[1].seed, seeds[1].pairing_group).low);
 }
 
-TEST_CASE("prepared tables are shared where distributions, rule and seed are the same", "[sweep]") {
+TEST_CASE("prepared tables are shared if distributions, rule and seed are the same", "[sweep]") {
   const auto keys = [](const std::string& sweep) {
     std::set<std::string> distinct;
     for (const spec::Cell& cell : cells_of(sweep)) distinct.insert(cell.preparation_key);

@@ -33,7 +33,7 @@ double mean_of(const std::vector<double>& tails) {
   return mean;
 }
 
-// E[accepted] of the best lossless rule as a linear programme over the mass with which each drafted block ends at each length.
+// E[accepted] of the best lossless rule, by a linear programme over the mass with which each drafted block ends at each length.
 double best_chain_by_programme(const Automaton& automaton, int length) {
   const int vocab = automaton.vocab;
   int blocks = 1;
@@ -59,7 +59,7 @@ double best_chain_by_programme(const Automaton& automaton, int length) {
       state = automaton.next[static_cast<std::size_t>(state * vocab) + x];
       gain[variable(block, size)] = size;
       row[variable(block, size)] = 1.0;
-      // Once for each prefix: what is accepted to it is at most the target's share of what is accepted to its parent.
+      // Once for each prefix: the mass accepted up to it is at most the target's share of the mass accepted up to its parent.
       if (block % (blocks / static_cast<int>(std::pow(vocab, size) + 0.5)) != 0) continue;
       Distribution kept(variables, 0.0);
       for (int other = 0; other < blocks; ++other) {
@@ -149,7 +149,7 @@ TEST_CASE("block under pools and regimes equals enumeration over the positions' 
       const RoundDistribution distribution = block_distribution(block_context(pairs, moving), 3, static_cast<int>(s));
       for (int i = 1; i <= 3; ++i) REQUIRE(std::abs(distribution.tail(i) - from_state[static_cast<std::size_t>(i - 1)]) < 1e-14);
     }
-    // Token verification in the same pool has the tails of the mean overlap: never above.
+    // Token verification in the same pool has the tails of the mean overlap: never more than block verification.
     double alpha = 0.0;
     for (const WeightedPair& pair : pairs) alpha += pair.weight / total * overlap(pair.target, pair.draft);
     const RoundDistribution token = constant_alpha(std::min(1.0, alpha), 3);
@@ -196,7 +196,7 @@ TEST_CASE("block is the best lossless rule for one path: by recursion and by lin
     }
     REQUIRE(std::abs(best_chain_by_programme(automaton, length) - mean_of(best)) < 1e-9);
   }
-  // The published ideal, 12/9, bends later rounds: no lossless rule of one round reaches it.
+  // The published ideal, 12/9, changes later rounds: no lossless rule of one round reaches it.
   CHECK(std::abs(mean_of(joint_overlaps(first_pair(), 2)) - 12.0 / 9.0) < 1e-15);
   CHECK(std::abs(best_chain_by_programme(first_pair(), 2) - 11.0 / 9.0) < 1e-12);
 }
@@ -257,9 +257,9 @@ TEST_CASE("brackets of block's tails hold the exact ones and are narrow at large
 TEST_CASE("at matched alpha block's gain depends on the shape of the distributions, and grows with the draft length",
           "[theory][block]") {
   const double alpha = 0.722;
-  // A lean one way or the other: ratios on both sides of 1.
+  // An asymmetric pair: ratios on both sides of 1.
   const std::vector<WeightedPair> two_tokens = {widest_block_pair(alpha)};
-  // The draft wastes mass on tokens that the target never emits; or it never leaves a part of the target.
+  // The draft spends mass on tokens that the target never emits, or never drafts a part of the target.
   const std::vector<WeightedPair> wasteful = {{1.0, {0.4, 0.6, 0.0}, {0.4 * alpha, 0.6 * alpha, 1.0 - alpha}}};
   const std::vector<WeightedPair> narrow = {{1.0, {0.4 * alpha, 0.6 * alpha, 1.0 - alpha}, {0.4, 0.6, 0.0}}};
   double before = 0.0;
@@ -307,7 +307,8 @@ TEST_CASE("no pair of the same overlap gains more from block than the widest", "
 }
 
 TEST_CASE("block's theory of one draft token takes time by its ratios and not by their square", "[theory][block]") {
-  // A million ratios, as many as are followed one by one: squared, these are hours, which the test's limit of time rejects.
+  // A million ratios, the largest number that is followed one by one: a quadratic algorithm takes hours, which the test's limit
+  // rejects.
   std::vector<WeightedPair> pool;
   constexpr int kTokens = 1 << 15;
   double accepted = 0.0;

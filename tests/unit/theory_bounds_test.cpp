@@ -42,7 +42,8 @@ TEST_CASE("G2, M3, M6: overlap, total variation and chi2 of the published exampl
   CHECK(std::abs(chi_squared(ten_draft, ten_target) - 0.108) < 0.0005);
   CHECK(std::abs(chi_squared(first_draft, first_target) - 0.5) < 1e-14);
   CHECK(std::abs(overlap(first_target, first_draft) - 2.0 / 3.0) < 1e-15);
-  // M6: the best guess is right with (1 + TV) / 2, not TV: the likelier distribution at each token, half the sum of maxima.
+  // M6: the best guess is right with (1 + TV) / 2, not TV: it names the likelier distribution at each token, half the sum of
+  // maxima.
   double guess = 0.0;
   for (std::size_t x = 0; x < 10; ++x) guess += 0.5 * std::max(ten_target[x], ten_draft[x]);
   CHECK(std::abs(adversary_probability(0.15) - guess) < 1e-14);
@@ -79,7 +80,7 @@ TEST_CASE("M13: both bounds lie below alpha on random pairs, zeros included", "[
   CHECK(bretagnolle_huber_alpha(0.0) == 1.0);
   CHECK(pinsker_alpha(5.0) == 0.0);
   CHECK(std::abs(bretagnolle_huber_alpha(40.0) / (0.5 * std::exp(-40.0)) - 1.0) < 1e-12);
-  // Pinsker is the better at small divergence, Bretagnolle-Huber at large.
+  // Pinsker's bound is better at small divergence, Bretagnolle-Huber's at large.
   CHECK(pinsker_alpha(0.1) > bretagnolle_huber_alpha(0.1));
   CHECK(pinsker_alpha(1.9) < bretagnolle_huber_alpha(1.9));
 }
@@ -108,7 +109,7 @@ TEST_CASE("L7: expected L1 of an empirical distribution", "[theory][bounds][clai
   CHECK(std::abs(expected_empirical_l1(Distribution{0.5, 0.5}, 400) / exact - 1.0) < 1e-3);
 }
 
-TEST_CASE("G5: sample and match accepts 4/9 where token verification accepts 2/3", "[theory][bounds][claims]") {
+TEST_CASE("G5: sample and match accepts 4/9, token verification 2/3", "[theory][bounds][claims]") {
   CHECK(std::abs(sample_match_alpha(first_target, first_draft) - 4.0 / 9.0) < 1e-15);
   CHECK(argmax(Distribution{0.4, 0.4, 0.2}) == 0);
   CHECK(argmax_draft_alpha(ten_target, ten_draft) == 0.3);
@@ -125,7 +126,7 @@ TEST_CASE("G1: the soft ratio with an argmax draft is biased", "[theory][bounds]
   CHECK(std::abs(half[1] - 0.5) < 1e-15);
   CHECK(std::abs(soft_argmax_bias(first_target, first_draft) - 1.0 / 6.0) < 1e-15);
   CHECK(std::abs(soft_argmax_alpha(first_target, first_draft) - 0.5) < 1e-15);
-  // Equal distributions do not save it, only a one-hot draft does.
+  // Only a one-hot draft makes it exact; equal distributions do not.
   CHECK(std::abs(soft_argmax_bias(ten_target, ten_target) - 0.7) < 1e-14);
   CHECK(soft_argmax_bias(Distribution{0.0, 1.0}, Distribution{0.0, 1.0}) == 0.0);
   CHECK(soft_argmax_distribution(Distribution{0.3, 0.7}, Distribution{1.0, 0.0}) == Distribution{0.3, 0.7});

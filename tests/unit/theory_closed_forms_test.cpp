@@ -62,7 +62,7 @@ TEST_CASE("every closed form is named once, described, and predicts what its inp
   CHECK(find_closed_form("no_such_form") == nullptr);
 }
 
-TEST_CASE("the equal forms are equal, the wrong ones differ by what theory says", "[theory][closed_forms][claims]") {
+TEST_CASE("the equal forms are equal, the wrong ones differ by as much as theory predicts", "[theory][closed_forms][claims]") {
   for (const double alpha : {0.0, 0.3, 0.7, 0.999, 1.0}) {
     for (const int length : {0, 1, 5, 12}) {
       INFO("alpha " << alpha << " draft_length " << length);
@@ -108,7 +108,7 @@ TEST_CASE("M4, L2, L3, A2: published figures", "[theory][closed_forms][claims]")
   CHECK(std::abs(*predict("geometric_without_bonus", constant(0.8, 4)).tokens_per_round - 2.952) < 1e-14);
   CHECK(std::abs(*predict("geometric", constant(0.8, 4)).tokens_per_round - 3.362) <= 0.5e-3);
 
-  // A2 at a free choice of times: the rate times the target pass is the speedup at their ratio.
+  // A2 with arbitrary times: the rate times the target pass is the speedup at their ratio.
   ClosedFormInputs timed = constant(0.7, 5, 0.2);
   timed.draft_seconds = 0.006;
   timed.target_seconds = 0.030;

@@ -37,7 +37,7 @@ TEST_CASE("known pairs: accepted under the token and block rules, target distrib
   }
 }
 
-TEST_CASE("resampling from the target breaks the distribution while accepted stays", "[theory][enumeration]") {
+TEST_CASE("resampling from the target changes the distribution while the accepted counts stay", "[theory][enumeration]") {
   const RoundRule mutant{Rule::resample_target_mutant, 2, Drafting::sampled};
   const Enumeration first = enumerate(first_pair(), mutant, 1);
   CHECK(std::abs(first.joint[0] - 4.0 / 9.0) < 1e-15);
@@ -77,7 +77,7 @@ TEST_CASE("lossless rules restore the joint distribution over round boundaries o
   }
 }
 
-TEST_CASE("greedy and soft argmax are biased where theory says so", "[theory][enumeration][claims]") {
+TEST_CASE("greedy and soft argmax are biased where theory predicts it", "[theory][enumeration][claims]") {
   CHECK(std::abs(enumerate(first_pair(), {Rule::greedy, 1, Drafting::sampled}, 1).joint[1] - 1.0) < 1e-15);
   Numbers numbers(8);
   for (int trial = 0; trial < 50; ++trial) {
@@ -94,7 +94,7 @@ TEST_CASE("greedy and soft argmax are biased where theory says so", "[theory][en
     REQUIRE(std::abs(distance - soft_argmax_bias(target, draft)) < 1e-14);
     // A sampled draft judged by the same soft distribution is exact: the token rule.
     REQUIRE(enumerate(automaton, {Rule::token, 2, Drafting::sampled}, 3).largest_difference < 1e-14);
-    // An argmax draft judged as the point mass that it is, too, with alpha = target(argmax draft).
+    // An argmax draft judged as a point mass is exact too, with alpha = target(argmax draft).
     const Enumeration point = enumerate(automaton, {Rule::token, 2, Drafting::argmax}, 3);
     REQUIRE(point.largest_difference < 1e-14);
     REQUIRE(std::abs(point.accepted.tail(1) - argmax_draft_alpha(target, draft)) < 1e-14);

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "sim/foundation/base/check.h"
-#include "sim/rounds/theory/round_distribution.h"
 #include "sim/rounds/theory/length_policies.h"
+#include "sim/rounds/theory/round_distribution.h"
 #include "sim/rounds/theory/speedup.h"
 #include "tests/support/random_automata.h"
 
@@ -37,7 +37,7 @@ PolicyFigures goodput_optimum(double alpha, const std::vector<double>& round_tim
   return best;
 }
 
-// Its speedup under the ratio model without a limit on the length: 1 / (1 - alpha + cost_ratio alpha), since every token costs a
+// Its speedup under the ratio model without a limit on the length: 1 / (1 - alpha + cost_ratio alpha), since every token takes a
 // target pass or, with probability alpha, a draft pass.
 
 double oracle_speedup(double alpha, double cost_ratio) { return 1.0 / (1.0 - alpha + cost_ratio * alpha); }
@@ -48,7 +48,7 @@ std::vector<double> ratio_times(double cost_ratio, int longest) {
   return times;
 }
 
-// Least time to emit a text whose drafts would be accepted at the positions marked, over every choice of draft lengths.
+// Least time to emit a text whose drafts would be accepted at the marked positions, over every choice of draft lengths.
 double least_time(const std::vector<bool>& acceptable, double cost_ratio, int longest) {
   std::vector<double> time(acceptable.size() + 1, 0.0);
   for (std::size_t start = acceptable.size(); start-- > 0;) {
@@ -86,7 +86,7 @@ TEST_CASE("goodput's optimum is the ratio model's best draft length", "[theory][
       CHECK(std::abs(best.rate() - expected.speedup) < 1e-14);
     }
   }
-  // A step in the round time, such as a tile of the matrix product: the longest before it wins.
+  // A step in the round time, such as a tile of the matrix product: the longest length before the step is best.
   std::vector<double> stepped(9, 1.0);
   for (std::size_t k = 5; k < stepped.size(); ++k) stepped[k] = 2.0;
   CHECK(goodput_optimum(0.8, stepped).length_distribution[4] == 1.0);
@@ -109,12 +109,12 @@ TEST_CASE("oracle: its distribution, its limit, and no choice of lengths beats i
   for (int mask = 0; mask < 1 << 12; ++mask) {
     std::vector<bool> acceptable;
     for (int i = 0; i < 12; ++i) acceptable.push_back(((mask >> i) & 1) != 0);
-    // The last token of a text is nobody's draft: both end with a final token there.
+    // The last token of a text is never a draft: both end with a final token there.
     acceptable.back() = false;
     for (const int longest : {1, 2, 3, 12})
       REQUIRE(oracle_time(acceptable, 0.7, longest) <= least_time(acceptable, 0.7, longest) + 1e-12);
   }
-  // Above cost ratio 1 drafting does not pay, and the oracle that drafts all the same is beaten.
+  // Above cost ratio 1 drafting does not pay, and an oracle that always drafts is slower.
   CHECK(oracle_time(std::vector<bool>{true, true, false}, 1.5, 3) > least_time({true, true, false}, 1.5, 3) + 0.1);
 }
 
@@ -154,7 +154,7 @@ TEST_CASE("additive lengths: stationary distribution against the chain run by po
   CHECK(std::abs(hand.length_distribution[2] - alpha / (alpha + 1.0 - alpha * alpha)) < 1e-15);
 }
 
-TEST_CASE("length policies refuse what makes no sense", "[theory][length_policies]") {
+TEST_CASE("length policies refuse contradictory settings", "[theory][length_policies]") {
   CHECK_THROWS_AS(goodput_optimum(1.2, ratio_times(0.1, 4)), InvariantBroken);
   CHECK_THROWS_AS(additive_length(0.5, 2, 1, 0, ratio_times(0.1, 4)), InvariantBroken);
   CHECK_THROWS_AS(additive_length(0.5, 0, 1, 1, ratio_times(0.1, 4)), InvariantBroken);

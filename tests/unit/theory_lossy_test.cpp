@@ -19,7 +19,7 @@ namespace {
 
 using Distribution = std::vector<double>;
 
-// Draw, coin, final token: every branch.
+// Every branch: draw, coin, final token.
 Distribution distribution_by_branches(const Distribution& acceptance, const Distribution& drafted,
                                       const Distribution& otherwise) {
   Distribution distribution(drafted.size(), 0.0);
@@ -100,7 +100,8 @@ TEST_CASE("lossy rules refuse parameters out of range", "[theory][lossy]") {
 }
 
 TEST_CASE("the longest of independent n-grams is Lookahead's formula", "[theory][lossy]") {
-  // One token is right; a chain's tokens are right with alpha each, and with this bar typical acceptance takes right ones alone.
+  // A single token is right; a chain's tokens are right with alpha each, and with this threshold typical acceptance accepts only
+  // right ones.
   const double alpha = 0.6;
   Automaton automaton;
   automaton.vocab = 2;

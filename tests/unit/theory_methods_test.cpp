@@ -1,4 +1,4 @@
-// Published tokens per round of the field's methods against theory, where the inputs are not inferred from the figure itself.
+// Published tokens per round of the field's methods compared with theory, if the inputs are not inferred from the same figure.
 // results/methods/theory.csv is this table; the hidden case [.methods] of this program writes it.
 #include <fmt/format.h>
 #include <catch2/catch.hpp>

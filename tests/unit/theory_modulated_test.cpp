@@ -218,7 +218,7 @@ TEST_CASE("many rounds: the formed matrix agrees with single steps, and both wit
   CHECK(std::abs(forever.emitted - forever.distribution.mean_emitted()) < 1e-14);
   const double many = expected_totals(modulation, start, 3, 1000000).tokens_per_round();
   CHECK(std::abs(many - forever.tokens_per_round()) < 1e-5);
-  // From the stationary start, finite totals are the long run times the rounds.
+  // From the stationary start, finite totals are the long-run values times the rounds.
   CHECK(std::abs(expected_totals(modulation, stationary, 3, 17).emitted - 17.0 * forever.emitted) < 1e-12);
 }
 

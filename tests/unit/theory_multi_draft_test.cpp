@@ -23,7 +23,7 @@ namespace {
 
 using Distribution = std::vector<double>;
 
-// Every ordered draw of `drafts` tokens with its probability; without replacement it ends early where nothing is left.
+// Every ordered draw of `drafts` tokens with its probability; without replacement it ends early if no token is left.
 struct Draw {
   std::vector<std::size_t> tokens;
   double probability = 1.0;
@@ -52,7 +52,7 @@ std::vector<Draw> all_draws(const Distribution& draft, int drafts, bool replacem
   return draws;
 }
 
-// The recursive rule on each draw, written out again: judge, else take (target - draft)+ and go on.
+// The recursive rule on each draw, implemented independently: judge, else take (target - draft)+ and continue.
 MultiDraftJudgement recursive_by_draws(const Distribution& target, const Distribution& draft, int drafts, bool replacement) {
   const Distribution none(target.size(), 0.0);
   const auto count = static_cast<std::size_t>(drafts);
@@ -81,7 +81,7 @@ MultiDraftJudgement recursive_by_draws(const Distribution& target, const Distrib
   return result;
 }
 
-// The largest mass that can be moved from draws to tokens that they hold, within the target.
+// The largest mass that can be moved from draws to tokens in them, within the target.
 double transport(const Distribution& target, const std::vector<Draw>& draws) {
   std::vector<Distribution> rows(target.size() + draws.size());
   Distribution bounds = target;
@@ -172,7 +172,7 @@ TEST_CASE("multi-draft figures known by hand", "[theory][multi_draft]") {
   const Distribution target = {0.5, 0.25, 0.25};
   const Distribution draft = {0.25, 0.5, 0.25};
   CHECK(std::abs(alpha_of(judge_without_replacement(target, draft, 2)) - 7.0 / 8.0) < 1e-15);
-  // Two different drafts of two tokens hold everything: 1 against the iid optimum of .69.
+  // Two different drafts of two tokens hold everything: 1, compared with the iid optimum of .69.
   const Distribution even = {0.5, 0.5};
   const Distribution leaning = {0.9, 0.1};
   CHECK(std::abs(alpha_of(judge_without_replacement(even, leaning, 2)) - 1.0) < 1e-15);
@@ -183,7 +183,7 @@ TEST_CASE("multi-draft figures known by hand", "[theory][multi_draft]") {
   CHECK(std::abs(alpha_of(judge_recursive(cold, draft, 3)) - 7.0 / 8.0) < 1e-15);
   CHECK(judge_top_ranked(target, draft, 2).by_rank == Distribution{0.25, 0.5});
   CHECK(judge_top_ranked(even, even, 3).by_rank == Distribution{0.5, 0.5, 0.0});
-  // No candidate that the draft gives no probability, not even where it is the target's likeliest token.
+  // A token without draft probability is never a candidate, not even the target's likeliest one.
   CHECK(judge_top_ranked(Distribution{0.5, 0.3, 0.2}, Distribution{0.0, 1.0, 0.0}, 3).by_rank == Distribution{0.3, 0.0, 0.0});
 }
 
@@ -214,7 +214,7 @@ TEST_CASE("K-SEQ: the factor is the least lossless one, acceptance as over every
     };
     const Distribution accepted = accepted_with(factor);
     for (std::size_t x = 0; x < target.size(); ++x) REQUIRE(std::abs(result.judgement.accepted[x] - accepted[x]) < 1e-12);
-    // A larger factor does not accept more; nor does a smaller one, unless it emits some token above the target.
+    // A larger factor does not accept more; nor does a smaller one, unless it emits some token above the target's probability.
     REQUIRE(total(accepted_with(factor * 1.01)) <= total(accepted) + 1e-14);
     if (factor < 1.02) continue;
     const Distribution greedy = accepted_with(factor / 1.01);

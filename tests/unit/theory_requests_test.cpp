@@ -94,7 +94,7 @@ TEST_CASE("cut rounds bias short requests down, and the limit is harmonic", "[th
   }
   CHECK(std::abs(previous - limit) < 2e-3);
   CHECK(std::abs(counting_cut(request_totals(types, 10000)) - limit) < 2e-3);
-  // Wald: at alpha 0 or no drafts every round is whole.
+  // Wald: at alpha 0 or without drafts no round is cut.
   CHECK(request_totals(constant_alpha(0.0, 4), 10).tokens_per_round() == 1.0);
   // Certain acceptance of more than the request holds: the only round is cut.
   CHECK_THROWS_AS(request_totals(constant_alpha(1.0, 4), 3).tokens_per_round(), InvariantBroken);
@@ -118,7 +118,7 @@ TEST_CASE("pooling alpha .5 and .9 at draft length 4", "[theory][requests][claim
 
 namespace {
 
-// The same of requests whose state moves with every token: position by position, round by round.
+// The same for requests whose state moves with every token: position by position, round by round.
 struct MovingWalk {
   const Modulation& modulation;
   int draft_length;
@@ -201,7 +201,7 @@ TEST_CASE("requests whose context moves equal a walk over every path", "[theory]
   }
 }
 
-TEST_CASE("contexts that stay where they are mix requests of so many types", "[theory][requests]") {
+TEST_CASE("contexts that do not move mix the given number of request types", "[theory][requests]") {
   const std::vector<RequestType> types = {{1.0, constant_alpha(0.5, 3)}, {3.0, constant_alpha(0.9, 3)}};
   const std::vector<double> still = {1.0, 0.0, 0.0, 1.0};
   const MovingRequests found =

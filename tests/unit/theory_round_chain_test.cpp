@@ -79,7 +79,7 @@ RoundKernel lossy_by_draws(const Automaton& automaton, const TreeShape& tree, Tr
     std::vector<int> state(index_of(tree.size()), start);
     const std::function<void(int, double)> draw = [&](int node, double probability) {
       if (node == tree.size()) {
-        // By node: accepted whole from the root.
+        // By node: probability that the path from the root is accepted.
         std::vector<bool> on(index_of(tree.size()), false);
         on[0] = true;
         int end = 0;
@@ -149,8 +149,8 @@ TEST_CASE("walked kernels equal the enumeration of every drafted tree, next stat
   }
 }
 
-TEST_CASE("a chain that stops where the draft is unsure, by hand", "[theory][round_chain]") {
-  // Target (1, 2)/3, draft (2, 1)/3: token 0 is accepted with 1/3, token 1 with 1/3, and drafting stops behind token 1.
+TEST_CASE("a chain that stops when the draft is unsure, by hand", "[theory][round_chain]") {
+  // Target (1, 2)/3, draft (2, 1)/3: token 0 is accepted with 1/3, token 1 with 1/3, and drafting stops after token 1.
   NodeMoves moves;
   moves.accept = {{2.0 / 3.0}};
   moves.stop = {{1.0 / 3.0}};
@@ -203,7 +203,7 @@ TEST_CASE("length rules step by step", "[theory][length_policies]") {
   const LengthRule goodput = goodput_rule(0.5, 1.0, 16, {1.0, 1.1, 1.2});
   CHECK(goodput.first == LengthMemory{0.5, 2});
   CHECK(goodput.next(goodput.first, 2, 0) == LengthMemory{0.0, 0});
-  CHECK(goodput.next({0.0, 0}, 0, 0) == LengthMemory{0.0, 0, 1});  // a round without drafts tells nothing
+  CHECK(goodput.next({0.0, 0}, 0, 0) == LengthMemory{0.0, 0, 1});  // a round without drafts gives no information
   CHECK(goodput.next(goodput.first, 2, 1) == LengthMemory{0.5, 2});
 }
 
@@ -236,7 +236,8 @@ TEST_CASE("lossy rules on trees equal the walk over every drawn tree", "[theory]
 
 TEST_CASE("dynamic trees: the likeliest paths, by hand; ranked ones as enumerated", "[theory][chosen_trees]") {
   const Automaton distributions = one_state({0.2, 0.5, 0.3}, {0.6, 0.3, 0.1});
-  // Width 2, depth 2: paths 0 (.6), 1 (.3), 00 (.36), 01 (.18), 10 (.18), 11 (.09). Of 4 nodes 01 stays, 10 comes later.
+  // Width 2, depth 2: paths 0 (.6), 1 (.3), 00 (.36), 01 (.18), 10 (.18), 11 (.09). Among 4 nodes 01 remains, since 10 comes
+  // later.
   const ChosenTree tree = dynamic_tree(distributions, 0, 2, 2, 4);
   CHECK(tree.tree.parent == std::vector<int>{-1, 0, 0, 1, 1});
   CHECK(tree.tokens == std::vector<int>{-1, 0, 1, 0, 1});
@@ -266,7 +267,7 @@ TEST_CASE("windows of contexts: traversal of a chain is block, and dynamic trees
   const WindowRounds traversal = window_rounds(distributions, transition, start, 2, [&](const Automaton& path) {
     return enumerated_kernel(path, {TreeRule::traversal, TreeSampling::with_replacement, chain_tree(2)}).distribution(0);
   });
-  REQUIRE(traversal.by_state.has_value());  // what a position decides does not go by the contexts behind it
+  REQUIRE(traversal.by_state.has_value());  // a position's decision does not depend on later contexts
   for (int s = 0; s < 2; ++s)
     for (std::size_t j = 0; j <= 2; ++j)
       CHECK(std::abs((*traversal.by_state)[index_of(s)].accepted[j] - block.distribution(s).accepted[j]) < 1e-12);
@@ -275,7 +276,7 @@ TEST_CASE("windows of contexts: traversal of a chain is block, and dynamic trees
   CHECK(std::abs(by_window->emitted - by_state->emitted) < 1e-12);
   CHECK(std::abs(by_window->variance - by_state->variance) < 1e-11);
 
-  // Three nodes: a sure second position gets the third one, an unsure one leaves it to the first position.
+  // Three nodes: if the second position is certain it gets the third node, otherwise the first position gets it.
   distributions.draft[0] = {{0.5, 0.3, 0.2}, {0.9, 0.05, 0.05}};
   const WindowRounds dynamic = window_rounds(distributions, transition, start, 2, [&](const Automaton& path) {
     return chosen_kernel(path, {}, 2, [&](int state) { return dynamic_tree(path, state, 2, 3, 2); }).distribution(0);
@@ -298,16 +299,16 @@ TEST_CASE("drafts out of the text, by hand", "[theory][chosen_trees]") {
   CHECK(of(lookup, {1, 2, 3}).empty());
   CHECK(of(lookup, {}).empty());
   const TextDraft suffix = suffix_draft(4, 8, 2.0, 0.1);
-  CHECK(of(suffix, {1, 2, 3, 9, 1, 2, 4, 1, 2, 4, 1, 2}) == std::vector<int>{4, 1, 2});  // 4 1 2 stood before one place only
+  CHECK(of(suffix, {1, 2, 3, 9, 1, 2, 4, 1, 2, 4, 1, 2}) == std::vector<int>{4, 1, 2});  // 4 1 2 came before one place only
   CHECK(of(suffix, {2, 3, 2, 4, 2, 4, 2}) == std::vector<int>{4, 2});
   CHECK(of(suffix_draft(4, 8, 2.0, 0.9), {2, 3, 2, 4, 2, 5, 2}).empty());  // each follows a third of the time
   CHECK(of(suffix_draft(4, 8, 0.5, 0.1), {1, 1}).empty());
 }
 
 TEST_CASE("Lookahead over every text and first window, by hand", "[theory][chosen_trees]") {
-  // The target counts 0 1 2 3 0 1 ..., whatever came before. Of one column and n-grams of 3 the window starts with one token x;
-  // the first round leaves x + 1 in level 1. From the second on each round's column is the text's last token, level 1 and what
-  // follows level 1; level 1 then becomes that.
+  // The target counts 0 1 2 3 0 1 ..., whatever came before. With one column and n-grams of 3 the window starts with one token x;
+  // the first round leaves x + 1 in level 1. From the second on each round's column is the text's last token, level 1 and the
+  // token after level 1, which then becomes level 1.
   Automaton count;
   count.vocab = 4;
   count.states = 4;
@@ -325,7 +326,7 @@ TEST_CASE("Lookahead over every text and first window, by hand", "[theory][chose
   CHECK(lookahead_moments(count, start, {}, one, 6)->emitted == 0.25 * 8.0 + 0.75 * 6.0);
   CHECK(std::abs(lookahead_moments(count, start, {}, one, 6)->variance - 0.25 * 0.75 * 4.0) < 1e-14);
   CHECK(lookahead_moments(count, start, {}, one, 6)->accepted == 0.5);
-  // With a prompt the first window copies it.
+  // With a prompt the first window copies from it.
   CHECK(lookahead_moments(count, start, std::vector<int>{2}, one, 6)->emitted == 6.0);
   CHECK(lookahead_moments(count, start, std::vector<int>{0}, one, 6)->emitted == 8.0);
   // With the text's own n-grams: after 0 1 2 3 0 the pool has (0, 1, 2) whatever x is.
@@ -348,7 +349,7 @@ TEST_CASE("rounds over every text: a sure text, and the mean by hand", "[theory]
   CHECK(copied->emitted == 1.0 + 1.0 + 1.0 + 3.0 + 3.0);
   CHECK(copied->variance == 0.0);
   // Two tokens, target (p, 1 - p), a draft of one token: round 2 follows one token, round 3 may copy. After "x y" the last token
-  // was seen before only if x = y, and then it is drafted once more.
+  // was seen before only if x = y; then it is drafted again.
   const double p = 0.7;
   const Automaton coin = one_state({p, 1.0 - p}, {0.5, 0.5});
   const auto moments = text_moments(coin, {}, std::vector<double>{1.0}, {}, prompt_lookup_draft(1, 1, 1), 3);
@@ -357,7 +358,7 @@ TEST_CASE("rounds over every text: a sure text, and the mean by hand", "[theory]
   const std::vector<int> prompt = {0, 1, 0};
   CHECK(std::abs(text_moments(coin, {}, std::vector<double>{1.0}, prompt, prompt_lookup_draft(1, 1, 1), 1)->emitted -
                  (1.0 + (1.0 - p))) < 1e-14);
-  // States that move by themselves, all of the same distribution, change nothing.
+  // Independent states with equal distributions change nothing.
   Automaton hidden = coin;
   hidden.states = 2;
   hidden.next.assign(4, 0);

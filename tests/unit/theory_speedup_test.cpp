@@ -67,14 +67,14 @@ TEST_CASE("M8: the best length has a closed form in Lambert's function", "[theor
   CHECK(rounds_to(continuous_best_draft_length(0.5, by_ratio(20.0)), 3.09, 0.01));  // M10
 }
 
-TEST_CASE("the continuous optimum is where a numeric search finds it", "[theory][speedup]") {
+TEST_CASE("the continuous optimum agrees with a numeric search", "[theory][speedup]") {
   for (const double alpha : {0.05, 0.3, 0.6, 0.9, 0.99, 0.9999}) {
     for (const double ratio : {0.01, 0.1, 0.5, 0.9, 1.0, 2.0}) {
       for (const double inflation : {1.0, 1.3}) {
         const RatioCost cost{ratio, inflation, 0.05};
         INFO("alpha " << alpha << " cost_ratio " << ratio << " inflation " << inflation);
         const double best = continuous_best_draft_length(alpha, cost);
-        // The objective is unimodal: no grid point beats it, and it beats its neighbourhood.
+        // The objective is unimodal: the optimum beats every grid point and its neighbourhood.
         const double top = continuous_speedup(alpha, best, cost);
         double highest = 0.0;
         for (int step = 0; step <= 8000; ++step) highest = std::max(highest, continuous_speedup(alpha, 0.25 * step, cost));
@@ -84,7 +84,7 @@ TEST_CASE("the continuous optimum is where a numeric search finds it", "[theory]
           CHECK(continuous_speedup(alpha, best + width, cost) < top);
           CHECK(continuous_speedup(alpha, std::max(0.0, best - width), cost) < top);
         }
-        // The integer optimum is next to it, unless plain decoding is better.
+        // The integer optimum is next to it, unless no speculation is better.
         const BestDraftLength searched = best_draft_length(alpha, cost, 4096);
         if (searched.draft_length > 0) CHECK(std::abs(searched.draft_length - best) < 1.0);
       }
@@ -114,7 +114,7 @@ TEST_CASE("the lower Lambert branch holds from the branch point to far beyond un
   CHECK(continuous_best_draft_length(0.5, RatioCost{2.0, 1.0, 0.0}) == 0.0);
 }
 
-TEST_CASE("M9, M10: what the recommended lengths cost", "[theory][speedup][claims]") {
+TEST_CASE("M9, M10: the loss of the recommended lengths", "[theory][speedup][claims]") {
   const BestDraftLength typical = best_draft_length(0.7, by_ratio(10.0));
   CHECK(typical.draft_length == 4);
   CHECK(rounds_to(typical.speedup, 1.981, 0.001));
@@ -145,7 +145,7 @@ TEST_CASE("L3, G3: the worked figures", "[theory][speedup][claims]") {
   CHECK(rounds_to(speedup(4.0, 5, RatioCost{0.1, 1.0, 0.0}), 2.67, 0.01));
 }
 
-TEST_CASE("best length: plain decoding wins where nothing beats one", "[theory][speedup]") {
+TEST_CASE("best length: no speculation wins if no speedup exceeds one", "[theory][speedup]") {
   CHECK(best_draft_length(0.3, RatioCost{0.3, 1.0, 0.0}).draft_length == 0);
   CHECK(best_draft_length(0.3, RatioCost{0.3, 1.0, 0.0}).speedup == 1.0);
   CHECK(best_draft_length(0.31, RatioCost{0.3, 1.0, 0.0}).draft_length == 1);
@@ -169,7 +169,7 @@ TEST_CASE("break-even alpha", "[theory][speedup]") {
         }
       }
     }
-    // Without inflation or overhead some length helps exactly when alpha exceeds the cost ratio, and that length is 1.
+    // Without inflation or overhead some length pays exactly if alpha exceeds the cost ratio, and the shortest such length is 1.
     const std::optional<BreakEven> any = break_even_alpha_any(RatioCost{ratio, 1.0, 0.0});
     REQUIRE(any.has_value());
     CHECK(std::abs(any->alpha - ratio) < 1e-14);

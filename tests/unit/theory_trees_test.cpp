@@ -20,7 +20,7 @@ using namespace specsim::tests;
 
 namespace {
 
-// A distribution over the ranks and "none"; in falling order unless it may rise.
+// A distribution over the ranks and "none"; in descending order unless it may rise.
 std::vector<double> vector_of(Numbers& numbers, int ranks, bool falling) {
   std::vector<double> shares = numbers.distribution(ranks + 1, false);
   shares.pop_back();
@@ -107,12 +107,12 @@ TEST_CASE("best trees: programme, greedy choice and exhaustive search agree up t
         REQUIRE(std::abs(greedy.tokens - exhaustive.tokens) < 1e-13);
         REQUIRE(std::abs(tree_tokens(greedy.tree, {vector}) - greedy.tokens) < 1e-13);
         REQUIRE(greedy.tree.depth() <= depth);
-        // The best tree at a budget is never behind the best chain at it.
+        // The best tree at a budget is never worse than the best chain at it.
         REQUIRE(greedy.tokens >= tree_tokens(chain_tree(std::min(size - 1, depth)), {vector}) - 1e-14);
       }
     }
   }
-  // Heads of their own accuracy at each depth.
+  // Heads with a separate accuracy at each depth.
   for (int trial = 0; trial < 10; ++trial) {
     const RankAcceptance heads = {vector_of(numbers, 3, true), vector_of(numbers, 4, true), vector_of(numbers, 2, true)};
     for (int size = 2; size <= 8; ++size) {
@@ -123,7 +123,7 @@ TEST_CASE("best trees: programme, greedy choice and exhaustive search agree up t
   CHECK_THROWS_AS(best_tree_exhaustive({{0.5}}, 3, 0), InvariantBroken);
 }
 
-TEST_CASE("the best tree at a budget is never behind the best chain, on 10,000 pairs", "[theory][trees][orders]") {
+TEST_CASE("the best tree at a budget is never worse than the best chain, on 10,000 pairs", "[theory][trees][orders]") {
   Numbers numbers(14);
   int better = 0;
   for (int trial = 0; trial < 10000; ++trial) {
@@ -141,7 +141,8 @@ TEST_CASE("the best tree at a budget is never behind the best chain, on 10,000 p
 }
 
 TEST_CASE("Catalan many trees are searched", "[theory][trees]") {
-  // With acceptance 1 for the last of `size - 1` ranks alone only the star that has it is best: found only if all are tried.
+  // If only the last of `size - 1` ranks is accepted, with probability 1, only the star that contains it is best: the search must
+  // try all trees.
   std::vector<double> last(8, 0.0);
   last.back() = 1.0;
   const BestTree star = best_tree_exhaustive({last}, 9, 8);
@@ -151,7 +152,8 @@ TEST_CASE("Catalan many trees are searched", "[theory][trees]") {
 }
 
 TEST_CASE("Sequoia's published vectors: programme equals greedy at budget 512, in time", "[theory][trees][published]") {
-  // arXiv 2402.12374, appendix E, Llama3-70B by Llama3-8B; made falling, which moves the published tail by at most 2e-4 an entry.
+  // arXiv 2402.12374, appendix E, Llama3-70B by Llama3-8B; made descending, which moves the published tail by at most 2e-4 per
+  // entry.
   std::vector<double> vector = {0.7732, 0.1039, 0.0402, 0.0206, 0.0128, 0.0081, 0.0064, 0.0043, 0.0035, 0.0026, 0.0025,
                                 0.0021, 0.0016, 0.0014, 0.001,  0.001,  0.001,  0.0007, 0.0007, 0.0006, 0.0007, 0.0006,
                                 0.0004, 0.0004, 0.0005, 0.0006, 0.0004, 0.0003, 0.0002, 0.0004, 0.0001};

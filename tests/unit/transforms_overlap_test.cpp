@@ -1,4 +1,4 @@
-// The transform that reaches a requested overlap, along each of its paths.
+// The transform that reaches a requested overlap, on each of its paths.
 #include "tests/unit/transforms.h"
 
 #include <catch2/catch.hpp>
@@ -37,7 +37,7 @@ TEST_CASE("overlap reaches the value to 1e-12 on every shape", "[transforms]") {
         std::vector<double> shares = {0.0, 1e-6, 0.3, 0.999, 1.0};
         if (vocab <= 1000) shares.insert(shares.end(), {1e-12, 0.01, 0.1, 0.5, 0.7, 0.9, 1.0 - 1e-9});
         for (const double share : shares) {
-          // The range's own ends are rounded: step inside by less than the promised accuracy.
+          // The ends of the range are rounded: the test stays inside by less than the promised accuracy.
           const double value = std::min(lowest + share * (1.0 - lowest), 1.0);
           INFO("vocab " << vocab << ", target " << t << ", shape " << shape << ", value " << fmt::format("{:.17g}", value));
           const auto distribution = build(from_target(fmt::format("overlap, value: {:.17g}, shape: {}", value, shape)), vocab);
@@ -87,7 +87,7 @@ TEST_CASE("overlap refuses what its path cannot reach, with the range", "[transf
   }
   CHECK(message("disjoint_tail", 0.0499, target).find("allowed: in [0.05, 1]") != std::string::npos);
   CHECK(message("disjoint_tail", 0.0501, target).empty());
-  // Zeros: temperature stays on the support, the mixture leaves it, and the tail has a token of its own.
+  // Zeros: temperature keeps the support, the mixture extends it, and the tail has a separate token.
   const Probabilities zeros = {.5, 0, .5, 0};
   CHECK(message("temperature", 0.99, zeros).find("allowed: in [1, 1]") != std::string::npos);
   CHECK(message("uniform_mix", 0.49, zeros).find("allowed: in [0.5, 1]") != std::string::npos);

@@ -1,5 +1,5 @@
-// Every transform of the registry: distributions that are distributions, addressed, as documented, and with the documented
-// overlap. tests/parts takes each by its entry alone.
+// Every transform of the registry: valid distributions, addressed, as documented, and with the documented overlap. tests/parts
+// tests each by its entry alone.
 #include "tests/unit/transforms.h"
 #include "sim/foundation/base/check.h"
 #include "sim/foundation/math/simplex.h"
@@ -25,8 +25,7 @@ using namespace specsim::tests;
 
 namespace {
 
-// ---- examples, with the documented distribution where it is a formula
-// ------------------------------------------------------------
+// ---- examples, with the documented distribution if it is a formula ------------------------------------------------------------
 
 using Formula = std::function<Probabilities(const Probabilities&)>;
 
@@ -35,7 +34,7 @@ struct Example {
   std::string yaml;  // a draft's distribution that uses it
   bool random;
   bool relabels;    // permuted tokens in, permuted tokens out
-  Formula formula;  // the draft's probabilities from the target's; empty where the distribution is random
+  Formula formula;  // the draft's probabilities from the target's; empty if the distribution is random
 };
 
 // The k tokens that have the fewest tokens ahead of them.
@@ -129,7 +128,7 @@ const std::vector<Example>& examples() {
 
 }  // namespace
 
-TEST_CASE("every registered transform says what its distribution is", "[transforms]") {
+TEST_CASE("every registered transform describes its distribution", "[transforms]") {
   for (const families::TransformEntry& entry : families::transforms().entries()) {
     INFO(entry.info.name);
     CHECK_FALSE(entry.info.summary.empty());
@@ -199,7 +198,7 @@ TEST_CASE("relabelled tokens in, relabelled tokens out", "[transforms]") {
         Probabilities back(vocab);
         for (std::size_t x = 0; x < vocab; ++x) back[x] = other[label[x]];
         INFO(example.yaml << " at vocab " << vocab);
-        REQUIRE(largest_difference(plain, back) < 1e-12);  // sums run in another order
+        REQUIRE(largest_difference(plain, back) < 1e-12);  // sums are added in another order
       }
     }
   }
@@ -261,7 +260,7 @@ TEST_CASE("documented overlaps: mixtures and truncations", "[transforms]") {
 }
 
 TEST_CASE("logit_noise: log-ratios of draft and source are normal", "[transforms][stat]") {
-  // Would catch a value taken for a variance and noise shared by neighbouring tokens or contexts.
+  // Detects a value taken for a variance and noise shared by neighbouring tokens or contexts.
   Lcg lcg{20260436};
   const Probabilities target = random_target(lcg, 20, true);
   std::vector<std::size_t> support;
@@ -296,8 +295,8 @@ TEST_CASE("logit_noise: log-ratios of draft and source are normal", "[transforms
   CHECK(largest_difference(quiet, target) < 1e-15);
 }
 
-TEST_CASE("logit_noise: each context has a noise of its own, log-normal with the given spread", "[transforms][stat]") {
-  // Would catch a spread taken for a variance, one drawn for every token, and one drawn once for all contexts.
+TEST_CASE("logit_noise: each context has its own noise, log-normal with the given spread", "[transforms][stat]") {
+  // Detects a spread taken for a variance, one drawn for every token, and one drawn once for all contexts.
   const Probabilities target(401, 1.0 / 401);
   constexpr double kPairs = 200;
   for (const double spread : {0.3, 1.0}) {
@@ -318,8 +317,8 @@ TEST_CASE("logit_noise: each context has a noise of its own, log-normal with the
 }
 
 TEST_CASE("permute: the share that takes part, and a uniform shuffle of it", "[transforms][stat]") {
-  // Would catch a shuffle that favours some orders (the usual mistake in Fisher and Yates), one that never leaves a chosen token
-  // where it is, and a share that is squared.
+  // Detects a shuffle that favours some orders (the usual mistake in Fisher and Yates), one that never leaves a chosen token in
+  // its place, and a share that is squared.
   const Probabilities target = normalised({1, 2, 3, 4, 5});
   const std::size_t vocab = target.size();
   Probabilities sorted = target;
@@ -360,8 +359,7 @@ TEST_CASE("permute: the share that takes part, and a uniform shuffle of it", "[t
 }
 
 TEST_CASE("argmax_agreement: the rate, and uniform other tokens", "[transforms][stat]") {
-  // Would catch a rate that counts chance agreement twice and an "other" token that may be the argmax itself or misses the last
-  // one.
+  // Detects a rate that counts chance agreement twice, and an "other" token that may be the argmax itself or misses the last one.
   const Probabilities target = {.1, .2, .3, .15, .25};
   for (const double value : {0.0, 0.37, 0.9, 1.0}) {
     const auto distribution = build(from_target(fmt::format("argmax_agreement, value: {}", value)), target.size());
@@ -386,7 +384,7 @@ TEST_CASE("argmax_agreement: the rate, and uniform other tokens", "[transforms][
   CHECK(draw(*two, {.9, .1}, 7) == Probabilities{0.0, 1.0});
 }
 
-TEST_CASE("what transforms refuse", "[transforms]") {
+TEST_CASE("settings that transforms refuse", "[transforms]") {
   CHECK(refusal("{from: {family: uniform}, transform: overlap, value: .9}", 4, false).find("allowed: in a draft") !=
         std::string::npos);
   CHECK(refusal("{from: {family: uniform}, transform: overlap, value: .9}", 4, true).find("allowed: from: target") !=
@@ -399,7 +397,7 @@ TEST_CASE("what transforms refuse", "[transforms]") {
         std::string::npos);
   CHECK(refusal("{from: target}", 4, true).find("lacks \"transform\"") != std::string::npos);
   CHECK(refusal("{transform: top_k, value: 2}", 4, true).find("lacks \"from\"") != std::string::npos);
-  CHECK(refusal("{family: uniform, transform: top_k, value: 2}", 4, true).find("family beside from or transform") !=
+  CHECK(refusal("{family: uniform, transform: top_k, value: 2}", 4, true).find("both family and from or transform") !=
         std::string::npos);
   CHECK_FALSE(refusal("{from: target, transform: temperature, value: 0}", 4, true).empty());
   CHECK_FALSE(refusal("{from: target, transform: mix_noise, value: 1.5}", 4, true).empty());
@@ -410,7 +408,7 @@ TEST_CASE("what transforms refuse", "[transforms]") {
   CHECK(refusal(deep, 4, true).find("nested too deep") != std::string::npos);
 }
 
-TEST_CASE("nested transforms apply from the inside out, each with a stream of its own", "[transforms]") {
+TEST_CASE("nested transforms apply from the inside out, each with its own stream", "[transforms]") {
   Lcg lcg{20260438};
   const Probabilities target = random_target(lcg, 12, false);
   const Probabilities nested =

@@ -1,4 +1,4 @@
-// Files of benchmark clients as runs. The expected values are worked out by hand from the files in tests/data/tune.
+// Files of benchmark clients as runs. The expected values are calculated by hand from the files in tests/data/tune.
 #include "sim/answers/tune/runs.h"
 #include "tests/support/temporary_file.h"
 
@@ -70,9 +70,9 @@ const std::string kServing =
 }  // namespace
 
 TEST_CASE("vllm bench serve", "[tune][client_files]") {
-  // 79,000 / 158 = 500 and 31,600 / 158 = 200: means over the requests that succeeded. TPOT, not ITL, which is per chunk.
+  // 79,000 / 158 = 500 and 31,600 / 158 = 200: means over the successful requests. TPOT, not ITL, which is per chunk.
   check_file("vllm_k3.json", {{3, 8, kNone, 158, 500, 200, 2.5, 61.5, 9.25, 790, {0.75, 0.45, 0.3}}}, 1);
-  // Without a limit and a rate all requests come at once: as many clients as requests. NaN where it does not matter.
+  // Without a limit and a rate all requests come at once: as many clients as requests. NaN if it does not matter.
   check_file("vllm_appended.json",
              {{0, kNone, 4.5, 100, 512, 256, kNone, 80, 12.5, 1024}, {0, 64, kNone, 64, 512, 256, kNone, 350, 20, 2048}});
   check_file("vllm_printed.txt", {{2, 8, kNone, 160, 500, 200, 1.9, 60, 9.5, 800, {0.6, 0.3}}});
@@ -85,14 +85,14 @@ TEST_CASE("sglang.bench_serving", "[tune][client_files]") {
 }
 
 TEST_CASE("AIPerf and GenAI-Perf", "[tune][client_files]") {
-  // 40,000 drafts in 10,000 steps; the length that weighs tokens, not requests.
+  // 40,000 drafts in 10,000 steps; the length is weighted by tokens, not by requests.
   check_file("profile_export_aiperf.json", {{4, 8, kNone, 96, 550.5, 250, 2.2, 105.5, 9.5, 800}}, 1);
   check_file("profile_export_genai_perf.json", {{0, kNone, 0.5, 20, 200, 99, kNone, 30, 20, 49.5}});
   check_file("profile_export_aiperf.csv@concurrency=4,k=2", {{2, 4, kNone, 64, 550, 128, kNone, 104.6, 10.2, 364}});
 }
 
 TEST_CASE("GuideLLM", "[tune][client_files]") {
-  // ITL there leaves out the first token, as TPOT elsewhere does; time_per_output_token includes it.
+  // ITL in this file leaves out the first token, as TPOT does in others; time_per_output_token includes it.
   check_file("guidellm.json",
              {{0, 1, kNone, 20, 256, 128, kNone, 25, 10, 99},
               {0, 4, kNone, 60, 256, 128, kNone, 40, 11, 350},
@@ -101,23 +101,23 @@ TEST_CASE("GuideLLM", "[tune][client_files]") {
 }
 
 TEST_CASE("llama.cpp's benchmarks", "[tune][client_files]") {
-  // 512 tokens at 4,000 a second; a token at 100 a second behind 1,024; 128 of 640 tokens at 400 a second.
+  // 512 tokens at 4,000 per second; a token at 100 per second after 1,024; 128 of 640 tokens at 400 per second.
   const std::vector<Expected> tests = {{0, 1, kNone, 1, 512, 1, kNone, 128, kNone, kNone},
                                        {0, 1, kNone, 1, 1024, 128, kNone, kNone, 10, kNone},
                                        {0, 1, kNone, 1, 512, 128, kNone, kNone, kNone, 80}};
   check_file("llama_bench.json", tests);
   check_file("llama_bench.md", tests);
-  // 1.6 s for 128 steps of 4 sequences: 12.5 ms a token, 512 tokens in 2.04 s.
+  // 1.6 s for 128 steps of 4 sequences: 12.5 ms per token, 512 tokens in 2.04 s.
   check_file("batched_bench.jsonl", {{0, 1, kNone, 1, 512, 128, kNone, 125, 10, 128 / 1.405},
                                      {0, 4, kNone, 4, 512, 128, kNone, kNone, 12.5, 512 / 2.04}});
-  // With a shared prompt, four sequences read it once: that is no load of four requests.
+  // With a shared prompt, four sequences read it once: this is not a load of four requests.
   check_file("batched_bench.txt",
              {{0, 1, kNone, 1, 512, 128, kNone, 125, 10, 128 / 1.405}, {0, 4, kNone, 4, 512, 128, kNone, kNone, 12.5, kNone}});
   check_file("llama_benchy.json", {{0, 4, kNone, 4, 512, 128, kNone, 360, 25, kNone}}, 1);
 }
 
 TEST_CASE("Answers of llama-server", "[tune][client_files]") {
-  // 2,000 ms for 100 tokens behind the first, 3,000 ms for 200. 300 tokens behind the first ones, 180 accepted: 120 rounds that
+  // 2,000 ms for 100 tokens after the first, 3,000 ms for 200. 300 tokens after the first ones, 180 accepted: 120 rounds that
   // draft 360.
   check_file("llama_server.jsonl", {{3, 1, kNone, 2, 50, 151, 2.5, 60, 17.5, kNone}});
 }
@@ -130,9 +130,9 @@ TEST_CASE("trtllm-bench", "[tune][client_files]") {
 }
 
 TEST_CASE("Logs of servers", "[tune][client_files]") {
-  // The first line has the load's beginning in it, the line with one request its end.
+  // The first line contains the start of the load, the line with one request its end.
   check_file("vllm_server.log", {{2, 8, kNone, kNone, kNone, kNone, 2.5, kNone, kNone, 620, {0.9, 0.6}}});
-  // Equally many steps at 800 and 1,200 tokens a second: the harmonic mean.
+  // Equally many steps at 800 and 1,200 tokens per second: the harmonic mean.
   check_file("sglang_server.log", {{0, 16, kNone, kNone, kNone, kNone, kNone, kNone, kNone, 960}});
 }
 
@@ -141,16 +141,16 @@ TEST_CASE("Files that are no results are refused with their place", "[tune][clie
   using Catch::StartsWith;
   CHECK_THAT(refused(""), StartsWith("0:0: the file is empty, allowed: results of vllm bench serve"));
   CHECK_THAT(refused("\n  hello there\n"), StartsWith("2:1: "));
-  CHECK_THAT(refused("{\"answer\": 42}\n"), StartsWith("1:1: no result of a benchmark that is known"));
+  CHECK_THAT(refused("{\"answer\": 42}\n"), StartsWith("1:1: no result of a known benchmark"));
   CHECK_THAT(refused("{" + kServing + "\"output_throughput\": 10.0}\n\n  {\"answer\": 42}\n"),
-             StartsWith("3:3: no result of a benchmark"));
+             StartsWith("3:3: no result of a known benchmark"));
   CHECK_THAT(refused("{" + kServing + "\"output_throughput\": NaN}\n"), Contains("output_throughput is NaN, allowed: a number"));
   CHECK_THAT(refused("{" + kServing + "\"output_throughput\": 10.0, \"mean_tpot_ms\": -Infinity}"),
              Contains("mean_tpot_ms is -Infinity, allowed: a number"));
   CHECK_THAT(refused("{" + kServing + "\"output_throughput\": 10.0, \"mean_tpot_ms\": -3}"),
              Contains("mean_tpot_ms is -3, allowed: a number from 0.0001"));
-  CHECK_THAT(refused("{" + kServing + "\"output_throughput\": 10.0,\n"), Contains("this is no JSON"));
-  CHECK_THAT(refused("{" + kServing + "\"output_throughput\": 10.0, \"itls\": [[1, 2"), Contains("this is no JSON"));
+  CHECK_THAT(refused("{" + kServing + "\"output_throughput\": 10.0,\n"), Contains("this is not JSON"));
+  CHECK_THAT(refused("{" + kServing + "\"output_throughput\": 10.0, \"itls\": [[1, 2"), Contains("this is not JSON"));
   CHECK_THAT(refused("{" + kServing + "\"output_throughput\": 10.0, \"accept_length\": 2.5}"),
              Contains("draft length is not stated, allowed: "));
   CHECK_THAT(refused("{" + kServing + "\"output_throughput\": 10.0, \"accept_length\": 2.5}", "@k=1"),
@@ -160,7 +160,7 @@ TEST_CASE("Files that are no results are refused with their place", "[tune][clie
   CHECK_THAT(refused("{" + kServing + "\"output_throughput\": 10.0}", "@depth=1"), Contains("unknown column \"depth\""));
   CHECK_THAT(refused("{" + kServing + "\"output_throughput\": 10.0}", "@k=many"), Contains("allowed: COLUMN=NUMBER"));
   CHECK_THAT(refused("{\"completed\": 0, \"total_output_tokens\": 0, \"output_throughput\": 0.0}"),
-             Contains("every run was left out"));
+             Contains("every run was omitted"));
   CHECK_THAT(refused("run,draft_length,concurrency,tpot_ms\nx,0,1,5\n", "@k=2"), Contains("CSV file that has columns"));
 }
 

@@ -1,4 +1,4 @@
-// Questions of the explorer's page, asked natively; tests/web asks the compiled core and holds it against the program.
+// Questions of the explorer's page, asked natively; tests/web asks the compiled core and compares it with the program.
 #include "sim/doors/web/explorer.h"
 
 #include <catch2/catch.hpp>
@@ -33,7 +33,7 @@ Json single(const std::string& verifier) {
 
 }  // namespace
 
-TEST_CASE("the explorer knows what there is by name", "[web]") {
+TEST_CASE("the explorer knows models, GPUs and parts by name", "[web]") {
   const Json parts = ask({{"ask", "parts"}});
   for (const char* kind : {"hardware", "model", "engine", "acceptance", "verifier", "family"}) CHECK(parts[kind].size() > 3);
 }
@@ -53,7 +53,7 @@ TEST_CASE("a position taken apart: the token rule's mass adds up to the target, 
   CHECK(lenient["bias"].get<double>() > 0.05);
 }
 
-TEST_CASE("a run in pieces counts as one at once, and its verdict comes at the end", "[web]") {
+TEST_CASE("a run in pieces gives the counts of a single run, and its verdict comes at the end", "[web]") {
   const Json config = chain_config("token");
   CHECK_FALSE(ask({{"ask", "rounds"}, {"config", config}, {"until", 1}})["done"].get<bool>());
   const Json pieces = ask({{"ask", "rounds"}, {"config", config}});
@@ -69,7 +69,7 @@ TEST_CASE("a run in pieces counts as one at once, and its verdict comes at the e
   CHECK(pieces["distance"].get<double>() < 3.0 * pieces["expected_distance"].get<double>());
 }
 
-TEST_CASE("rounds told choice by choice are the rounds that the run plays", "[web]") {
+TEST_CASE("rounds shown choice by choice are the rounds that the run plays", "[web]") {
   Json config = chain_config("token");
   config["rounds"] = 192;  // three sequences
   config["decode"]["verifier"] = GENERATE("token", "lenience", "typical", "sample_match", "block");
@@ -100,10 +100,13 @@ TEST_CASE("a landscape by a cost ratio is that of the closed form", "[web]") {
 }
 
 TEST_CASE("pasted benchmark results narrow a plan", "[web][tune]") {
-  const std::string plain = "draft_length,concurrency,prompt_tokens,output_tokens,tpot_ms,output_tokens_per_s\n0,8,717,256,11.95,626.9\n";
+  const std::string plain =
+      "draft_length,concurrency,prompt_tokens,output_tokens,tpot_ms,output_tokens_per_s\n0,8,717,256,11.95,626.9\n";
   const std::string drafted =
-      "draft_length,concurrency,prompt_tokens,output_tokens,acceptance_length,tpot_ms,output_tokens_per_s\n5,8,717,256,2.88,6.76,1099.6\n";
-  const Json server = {{"hardware", "a100-80gb-sxm"}, {"target", "llama-3.1-8b"}, {"draft", "eagle3-llama-3.1-8b"}, {"engine", "vllm"}};
+      "draft_length,concurrency,prompt_tokens,output_tokens,acceptance_length,tpot_ms,output_tokens_per_s\n5,8,717,256,2.88,6.76,"
+      "1099.6\n";
+  const Json server = {
+      {"hardware", "a100-80gb-sxm"}, {"target", "llama-3.1-8b"}, {"draft", "eagle3-llama-3.1-8b"}, {"engine", "vllm"}};
   Json question = server;
   question.update({{"ask", "tune"}, {"runs", {{{"text", plain}}, {{"text", drafted}}}}});
   const Json learned = ask(question);
@@ -118,13 +121,14 @@ TEST_CASE("pasted benchmark results narrow a plan", "[web][tune]") {
   const Json after = ask(plan)["gain"];
   const auto width = [](const Json& gain) { return std::log(gain["high"].get<double>() / gain["low"].get<double>()); };
   CHECK(width(after) < 0.8 * width(before));
-  CHECK_THAT(ask({{"ask", "tune"}, {"runs", {{{"text", "hello"}}}}}).value("error", ""), Contains("the pasted text:1:1: \"hello\""));
+  CHECK_THAT(ask({{"ask", "tune"}, {"runs", {{{"text", "hello"}}}}}).value("error", ""),
+             Contains("the pasted text:1:1: \"hello\""));
   CHECK_THAT(ask({{"ask", "tune"}}).value("error", ""), Contains("runs: no list"));
   plan["tuned"] = {{"factors", {{"produts", 1}}}, {"covariance", Json::array()}};
   CHECK_THAT(ask(plan).value("error", ""), Contains("produts"));
 }
 
-TEST_CASE("what cannot be read gets a message that says what is allowed", "[web]") {
+TEST_CASE("unreadable input gets a message with the allowed values", "[web]") {
   const auto error = [](const Json& question) { return ask(question).value("error", ""); };
   CHECK_THAT(error({{"ask", "weather"}}), Contains("\"weather\", allowed: parts, plan"));
   CHECK_THAT(error({{"ask", "plan"}}), Contains("acceptance: none is given"));

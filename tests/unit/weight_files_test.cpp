@@ -1,4 +1,4 @@
-// Headers of weight files: GGUF and safetensors files made here, what is understood of them, and files that are broken.
+// Headers of weight files: GGUF and safetensors files made here, the values read from them, and broken files.
 #include "sim/hardware/presets/weight_files.h"
 #include "sim/foundation/base/whole_file.h"
 #include "sim/hardware/presets/hugging_face.h"
@@ -32,7 +32,7 @@ std::string bytes_of(T number) {
 }
 std::string gguf_text(const std::string& text) { return bytes_of<std::uint64_t>(text.size()) + text; }
 
-// A GGUF file: tensors of zeros, one behind the other.
+// A GGUF file: tensors of zeros, one after the other.
 class GgufMaker {
  public:
   explicit GgufMaker(std::string architecture) : architecture_(std::move(architecture)) {
@@ -59,7 +59,7 @@ class GgufMaker {
     data_ += (size + 31) / 32 * 32;
     ++tensors_;
   }
-  // Of Q4_K, Q6_K and F32: rows of a multiple of 256 values.
+  // Types Q4_K, Q6_K and F32: rows of a multiple of 256 values.
   void q4(const std::string& name, std::vector<std::uint64_t> shape) { quantised(name, 12, 144, std::move(shape)); }
   void q6(const std::string& name, std::vector<std::uint64_t> shape) { quantised(name, 14, 210, std::move(shape)); }
   void f32(const std::string& name, std::uint64_t size) { tensor(name, 0, {size}, 4 * size); }
@@ -157,7 +157,7 @@ ModelShape shape_of(const std::string& path) {
   REQUIRE(diagnostics.empty());
   return shape;
 }
-// What is wrong with a file of these bytes.
+// The errors of a file with these bytes.
 std::string mistakes_of(const std::string& name, const std::string& bytes) {
   const Folder folder;
   Diagnostics diagnostics;
@@ -239,7 +239,7 @@ TEST_CASE("a GGUF file's shape, types and bytes come from its header", "[cost][m
   const ModelShape tied = shape_of(folder.put("tied.gguf", dense_file(true)));
   CHECK(tied.tied_embeddings);
   CHECK(tied.weight_bytes() == Approx(attention + dense + 1000.0 * 144).epsilon(1e-9));
-  // Windows by the architecture's pattern, where the file has none.
+  // Windows by the architecture's pattern, if the file has none.
   CHECK(shape_of(folder.put("w.gguf", dense_file(true, "gemma2", 128))).window_layers == 2);
   CHECK(shape_of(folder.put("w.gguf", dense_file(true, "mistral", 128))).window_layers == 0);  // all of them
 }
@@ -356,7 +356,7 @@ TEST_CASE("broken and hostile GGUF files are refused by name", "[cost][models][w
   GgufMaker uneven = started("llama");
   uneven.list("attention.head_count_kv_of_layers", {1, 2, 3});
   CHECK_THAT(mistakes_of("a.gguf", uneven.file()), Contains("layer 0"));
-  // Announced sizes that no file has.
+  // Stated sizes that no file has.
   std::string huge = good;
   huge.replace(8, 8, bytes_of<std::uint64_t>(std::uint64_t{1} << 60U));
   CHECK_THAT(mistakes_of("a.gguf", huge), Contains("tensors, allowed: at most"));
@@ -367,7 +367,7 @@ TEST_CASE("broken and hostile GGUF files are refused by name", "[cost][models][w
   CHECK_THAT(mistakes_of("m-00001-of-00003.gguf", good), Contains("m-00002-of-00003.gguf: cannot be read"));
 }
 
-TEST_CASE("safetensors beside a config.json give the bytes of each part", "[cost][models][weight_files]") {
+TEST_CASE("safetensors next to a config.json give the bytes of each part", "[cost][models][weight_files]") {
   const Folder folder;
   folder.put("config.json", kConfig);
   const ModelShape described = shape_of(folder.path());
@@ -379,7 +379,7 @@ TEST_CASE("safetensors beside a config.json give the bytes of each part", "[cost
   CHECK(stored_bytes(shape, "attention") == 2.0 * 4 * 4096 * 2);
   CHECK(stored_bytes(shape, "small") == 2.0 * 128);
   CHECK(shape_of(file).weight_bytes() == shape.weight_bytes());  // the file itself names its model
-  // In 8 bits, of which the config says nothing: the files' bytes count, and it is told.
+  // Weights in 8 bits that the config does not mention: the files' bytes count, with a note.
   folder.put("model.safetensors", safetensors(model_tensors("F8_E4M3", 1)));
   const ModelShape narrow = shape_of(folder.path());
   REQUIRE(narrow.assumed.size() == 2);
@@ -388,7 +388,7 @@ TEST_CASE("safetensors beside a config.json give the bytes of each part", "[cost
   // Stored in 32 bits, served in 16.
   folder.put("model.safetensors", safetensors(model_tensors("F32", 4)));
   CHECK(shape_of(folder.path()).weight_bytes() == described.weight_bytes());
-  // Layers beyond the model's are the module's for further tokens.
+  // Layers beyond the model's belong to the multi-token prediction module.
   std::vector<Tensor> more = model_tensors("BF16", 2);
   for (Tensor& one : layer_tensors(2, "BF16", 2)) more.push_back(std::move(one));
   folder.put("model.safetensors", safetensors(more));
@@ -416,11 +416,11 @@ TEST_CASE("safetensors in several files, some of them missing or broken", "[cost
   Diagnostics elsewhere;
   folder.put("model.safetensors.index.json", "{\"weight_map\": {\"lm_head.weight\": \"../b.safetensors\"}}");
   read_model(config::scalar(folder.path(), {"t", 1, 1}), "model", elsewhere);
-  CHECK(all_messages(elsewhere).find("allowed: a file's name, beside the index") != std::string::npos);
+  CHECK(all_messages(elsewhere).find("allowed: the name of a file next to the index") != std::string::npos);
 
   using Catch::Contains;
   CHECK_THAT(mistakes_of("lone.safetensors", safetensors({{"a", "BF16", {4, 4}, 32}})),
-             Contains("does not say how many heads a model has, allowed: one beside its config.json"));
+             Contains("does not state how many heads a model has, allowed: one next to its config.json"));
 }
 
 TEST_CASE("tensors are counted by part under the names of many classes", "[cost][models][weight_files]") {

@@ -1,4 +1,4 @@
-// Reading whole files: what has no end is read once.
+// Reading whole files: a stream without end is read once.
 #include "sim/foundation/base/whole_file.h"
 
 #include <catch2/catch.hpp>
@@ -31,7 +31,7 @@ std::string refusal(const std::string& path, std::size_t limit) {
 
 }  // namespace
 
-TEST_CASE("a device without an end is read once up to a limit, and again where more is allowed") {
+TEST_CASE("a device without an end is read once up to a limit, and again if the limit is larger") {
   constexpr std::size_t kLimit = std::size_t{8} << 20;
   const std::string first = refusal("/dev/zero", kLimit);
   CHECK(first.find("it is larger than 8388608 bytes") != std::string::npos);

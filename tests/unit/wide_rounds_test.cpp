@@ -1,4 +1,4 @@
-// The lane of wide steps against a plain loop, on every kind of processor that this one can pass for.
+// The lane of wide steps compared with a plain loop, with every instruction set that this processor supports.
 #include "sim/rounds/decode/wide_rounds.h"
 #include "sim/rounds/decode/wide_steps.h"
 #include "tests/unit/plain_loop.h"
@@ -11,7 +11,7 @@ using namespace specsim::tests;
 
 namespace {
 
-// As if the processor had no better instructions than `target`; as it is again in the end.
+// Restricts the processor's instructions to `target`; restores them at the end.
 class PassingFor {
  public:
   explicit PassingFor(std::int64_t target) { choose(target); }
@@ -56,7 +56,7 @@ TEST_CASE("the wide lane equals a plain loop, by the instructions of every proce
   CHECK((wide > 0 || kinds == 1));
 }
 
-TEST_CASE("the wide lane leaves to others what it does not count", "[hot_path]") {
+TEST_CASE("the wide lane leaves uncounted quantities to others", "[hot_path]") {
   const auto wide = [](const std::string& yaml, std::uint32_t sequence_rounds) {
     const ReadyCell ready(yaml);
     const decode::RoundSetup setup{.tables = &*ready.prepared().tables,

@@ -1,4 +1,4 @@
-// The core as browsers run it against the program: the same counts to the last one, the same plans.
+// The core as browsers run it, compared with the program: the same counts exactly, and the same plans.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,7 +11,7 @@ const ask = await core();
 const config = (verifier, more = {}) => ({
   experiment: "web",
   seed: 7,
-  rounds: 300001, // no whole number of chunks
+  rounds: 300001, // not a whole number of chunks
   pair: {
     vocab: 6,
     target: { family: "explicit", probabilities: [0.375, 0.25, 0.125, 0.125, 0.125, 0] },
@@ -26,14 +26,14 @@ function sameCounts(own) {
   assert.equal(answer.error, undefined);
   assert.equal(answer.done, true);
   let compared = 0;
-  const told = new Map(csvPairs(countsOfRun(own)));
+  const expected = new Map(csvPairs(countsOfRun(own)));
   for (const [name, values] of Object.entries(answer.counts))
     values.forEach((value, index) => {
-      assert.equal(value, told.get(`${name} ${index}`) ?? 0, `${name}[${index}]`);
+      assert.equal(value, expected.get(`${name} ${index}`) ?? 0, `${name}[${index}]`);
       compared += value > 0 ? 1 : 0;
-      told.delete(`${name} ${index}`);
+      expected.delete(`${name} ${index}`);
     });
-  assert.equal(told.size, 0, `the program counts more: ${[...told.keys()]}`);
+  assert.equal(expected.size, 0, `the program counts more: ${[...expected.keys()]}`);
   assert.ok(compared > 20, `${compared} counts compared`);
 }
 
@@ -59,7 +59,7 @@ test("another seed gives other counts", () => {
   assert.notEqual(counts[0], counts[1]);
 });
 
-const close = (a, b, what) => assert.ok(Math.abs(a - b) <= 1e-8 * Math.max(1e-3, Math.abs(b)), `${what}: ${a}, the program says ${b}`);
+const close = (a, b, what) => assert.ok(Math.abs(a - b) <= 1e-8 * Math.max(1e-3, Math.abs(b)), `${what}: ${a}, the program prints ${b}`);
 
 for (const [hardware, target, draft, more, options] of [
   ["h100-sxm", "llama-3.1-8b", "llama-3.2-1b", {}, []],
@@ -106,7 +106,7 @@ test("mass: accepted and residual make the target, but for a biased rule", () =>
   assert.ok(biased.bias > 0.01 && biased.alpha > good.alpha, `${biased.bias} ${biased.alpha} ${good.alpha}`);
 });
 
-test("step tells the round that the run plays", () => {
+test("step shows the round that the run plays", () => {
   const own = { ...config("token"), rounds: 64 }; // one sequence
   const counts = ask({ ask: "rounds", config: own }).counts;
   const rounds = Array.from({ length: 64 }, (_, round) => ask({ ask: "step", config: own, round }));
@@ -139,7 +139,7 @@ const server = (cost, lengths, arrivals) => ({
   seed: 3,
   serve: {
     scheduler: { kind: "vllm_v1" },
-    kv: cost.model === "roofline" ? { utilization: 0.9 } : { blocks: 900 }, // few: the load below fills them
+    kv: cost.model === "roofline" ? { utilization: 0.9 } : { blocks: 900 }, // few blocks: the load below fills them
     arrivals: { ...arrivals, requests: 300 },
     lengths,
     speculation: { policy: { kind: "fixed", draft_length: 3 }, acceptance: { position_rates: [0.77, 0.55, 0.39] } },
@@ -177,14 +177,14 @@ for (const [name, own, values, exact] of [
       for (const [column, value] of Object.entries(answer.points[i].figures)) {
         if (line[column] === undefined || line[column] === "") continue;
         if (exact) assert.equal(Number(value?.toPrecision(10)), Number(line[column]), `${column} at ${line.rate}`);
-        else if (value !== null) assert.ok(Math.abs(value - Number(line[column])) <= 1e-6 * Math.max(1, Math.abs(value)), `${column} at ${line.rate}: ${value}, the program says ${line[column]}`);
+        else if (value !== null) assert.ok(Math.abs(value - Number(line[column])) <= 1e-6 * Math.max(1, Math.abs(value)), `${column} at ${line.rate}: ${value}, the program prints ${line[column]}`);
         ++compared;
       }
     });
     for (const sentence of answer.verdict) assert.ok(printed.includes(sentence), sentence);
     console.log(`${compared} figures of ${lines.length} runs of a server compared`);
     assert.ok(compared > 500 && answer.points.some((point) => point.figures.overloaded === 1));
-    const again = performance.now(); // a curve that grows runs no load twice
+    const again = performance.now(); // a longer curve runs no load twice
     const grown = ask({ ask: "serve", config: own, load: "rate", values: values.slice(0, 2), capacity: true });
     assert.deepEqual(grown.points, answer.points.slice(0, 4));
     assert.ok(performance.now() - again < 200);
@@ -215,7 +215,7 @@ test("a server that cannot be gets the program's own message", () => {
   assert.match(wrong((one) => { one.cost.hardware = "h1000"; return one; }), /unknown hardware "h1000", did you mean "/);
   assert.match(wrong((one) => { one.serve.speculation.acceptance.position_rates = [0.5, 0.7]; return one; }), /0\.7/);
   assert.match(ask({ ask: "serve", config: own, load: "rate", values: [] }).error, /allowed: 1 to 64/);
-  assert.match(ask({ ask: "serve", config: own, load: "rate", values: [-1] }).error, /allowed: requests a second above 0/);
+  assert.match(ask({ ask: "serve", config: own, load: "rate", values: [-1] }).error, /allowed: requests per second above 0/);
   assert.match(ask({ ask: "replay", config: own, load: "clients", value: 1 }).error, /allowed: rate, concurrency/);
 });
 

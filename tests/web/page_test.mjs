@@ -1,5 +1,5 @@
-// The page as people meet it, in Chromium: every view opened, sliders moved, figures compared with the program's, and axe-core asked
-// whether everybody can use it.
+// The page in Chromium as a user sees it: every view is opened, sliders are moved, values are compared with the program's, and axe-core checks
+// accessibility.
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, statSync } from "node:fs";
 import { createServer } from "node:http";
@@ -17,7 +17,7 @@ if (shots) mkdirSync(shots, { recursive: true });
 
 let browser;
 let page;
-const wrong = []; // what the page reported to its console
+const wrong = []; // messages of the page's console
 
 before(async () => {
   browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"] });
@@ -72,7 +72,7 @@ test("the page is one file under 1.75 MB compressed, with its first picture with
   assert.ok(Math.min(...times) < 1000 * Number(process.env.SPECSIM_WEB_PATIENCE ?? 3), times.join(", "));
 });
 
-test("decide shows what specsim plan says, and follows its sliders", async () => {
+test("decide shows the output of specsim plan, and follows its sliders", async () => {
   await view("decide?hardware=l40s&batch=4&alpha=0.8&longest=8");
   const compare = async (alpha) => {
     const told = csv(run(["plan", "--hardware", "l40s", "--target", "llama-3.1-8b", "--draft", "llama-3.2-1b", "--batch", "4", "--context", "2048", "--longest", "8", "--alpha", String(alpha)], ["plan.csv"])["plan.csv"]);
@@ -102,7 +102,7 @@ test("a link with settings that are none shows what is wrong, and no command", a
     await page.goto("about:blank");
     await page.goto(`${address}#${link}`);
     await page.waitForSelector("main .problem");
-    assert.match(await page.textContent("main .problem"), /^The address says [a-z]+: ".*", allowed: /);
+    assert.match(await page.textContent("main .problem"), /^The address has an error: [a-z]+: ".*", allowed: /);
     assert.equal(await page.locator(".command, .verdict").count(), 0, link);
   }
   await page.click("main a");
@@ -123,7 +123,7 @@ test("decide learns from pasted benchmark results", async () => {
   await page.waitForFunction(() => document.querySelector(".results").textContent.includes("the pasted text:1:1"), null, { timeout: 60000 });
 });
 
-test("decide takes rates as a log has them, and says what is wrong with them", async () => {
+test("decide takes rates as in a log, and reports errors in them", async () => {
   await view("decide?acceptance=position_rates&rates=70%25,45%25,31%25&longest=6");
   const told = csv(run(["plan", "--hardware", "h100-sxm", "--target", "llama-3.1-8b", "--draft", "llama-3.2-1b", "--longest", "6", "--position-rates", "0.7,0.45,0.31"], ["plan.csv"])["plan.csv"]);
   assert.equal(await figure("best"), Number(told.find((line) => line.best === "1").draft_length));
@@ -158,7 +158,7 @@ test("serve draws the curve that its command prints, and replays steps", async (
     points.forEach(([load, speculative, tpot, ttft, goodput, output], i) => {
       assert.equal(load, Number(lines[i].rate ?? lines[i].concurrency));
       assert.equal(speculative, lines[i].speculative === "1");
-      for (const [value, column] of [[tpot, "mean_tpot_ms"], [ttft, "p99_ttft_ms"], [goodput, "request_goodput"], [output, "output_throughput"]]) assert.ok(Math.abs(value - Number(lines[i][column])) <= 1e-6 * value + 1e-9, `${column} at ${load}: ${value}, the program says ${lines[i][column]}`);
+      for (const [value, column] of [[tpot, "mean_tpot_ms"], [ttft, "p99_ttft_ms"], [goodput, "request_goodput"], [output, "output_throughput"]]) assert.ok(Math.abs(value - Number(lines[i][column])) <= 1e-6 * value + 1e-9, `${column} at ${load}: ${value}, the program prints ${lines[i][column]}`);
     });
   };
   await compare();
@@ -195,7 +195,7 @@ test("mass of one position, with bars that are dragged", async () => {
   await page.mouse.move(middle, box.y + box.height * 0.9);
   await page.mouse.down();
   const seen = [];
-  for (const share of [0.8, 0.6, 0.4]) { // the bar follows the pointer all the way, redrawn under it
+  for (const share of [0.8, 0.6, 0.4]) { // the bar follows the pointer all the way while it is redrawn
     const before = await height();
     await page.mouse.move(middle, box.y + box.height * share, { steps: 3 });
     await page.waitForFunction(([own, was]) => Number(document.querySelector(own).getAttribute("aria-valuenow")) > was + 0.02, ['.bar[data-which="0"][data-token="5"]', before]);
@@ -243,7 +243,7 @@ test("rounds in the page count what specsim run counts; a biased rule stays off"
   await shot("biased");
 });
 
-test("step tells a round, and goes on to the next", async () => {
+test("step shows a round, and goes on to the next", async () => {
   await view("step?round=4");
   assert.equal(await page.locator("[data-emitted]").count(), (await figure("accepted")) + 1);
   await shot("step");
@@ -274,7 +274,7 @@ test("every view in the dark and on a phone", async () => {
   }
 });
 
-test("what is told of a point stays on a phone's screen", async () => {
+test("the description of a point stays on a phone's screen", async () => {
   const phone = await open({ viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true });
   await view("decide", phone);
   const bars = phone.locator(".picture").first().locator("rect");

@@ -1,4 +1,4 @@
-// What the tests of the explorer share: the compiled core in this process, and the program beside it.
+// Helpers of the explorer's tests: the compiled core in this process, and the program next to it.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -22,7 +22,7 @@ export function csv(text) {
   return lines.map((line) => Object.fromEntries(head.map((name, i) => [name, line[i]])));
 }
 
-// Runs the program with --out, and returns its files by name, and what it printed.
+// Runs the program with --out, and returns its files by name, and its output.
 export function run(args, files) {
   const folder = mkdtempSync(join(tmpdir(), "specsim-web-"));
   try {
@@ -33,7 +33,7 @@ export function run(args, files) {
   }
 }
 
-// Runs a command as the page shows it, with --out, and returns one of its files.
+// Runs a command that the page shows, with --out, and returns one of its files.
 export function runWords(words, file) {
   const folder = mkdtempSync(join(tmpdir(), "specsim-web-"));
   try {
@@ -45,7 +45,7 @@ export function runWords(words, file) {
   }
 }
 
-// The counts that `specsim run` writes for a config, as the core tells them.
+// The counts that `specsim run` writes for a config, from the core.
 export function countsOfRun(config) {
   const folder = mkdtempSync(join(tmpdir(), "specsim-web-"));
   try {

@@ -1,18 +1,18 @@
-// Settings out of the address: what each may be, and that no command which the page shows can be made to say anything else.
+// Settings in the address: their allowed values, and that no displayed command can be made to contain anything else.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { require } from "./program.mjs";
 
-// The module as the page has it, without its types.
+// The page's module without its types.
 const typescript = require("typescript");
 const compiled = (path) => typescript.transpileModule(readFileSync(new URL(`../../docs/explorer/src/${path}.ts`, import.meta.url), "utf8"), { compilerOptions: { module: "ESNext", target: "ES2022" } }).outputText;
 const address = (code) => `data:text/javascript,${encodeURIComponent(code)}`;
 const settingsModule = address(compiled("settings"));
 const { commandLine, named, number, oneOf, rates, shellWord, text, weights, whole, wrongSettings } = await import(settingsModule);
 
-// A view as the page has it, without what draws: all that it imports for that is an empty object. `names`: functions of its own.
+// A view of the page without its drawing: modules imported for drawing are empty objects. `names`: functions that replace imports.
 async function viewOf(path, ...names) {
   const drawn = (code) => code.replace(/^import (.*) from "(.*)";$/gm, (line, what, from) => {
     if (/settings$/.test(from)) return `import ${what} from ${JSON.stringify(settingsModule)};`;
@@ -52,14 +52,14 @@ test("what a view writes itself is taken", () => {
   assert.equal(rates("70%, 45%,0.31", parts) + weights("5,3,2;4,4,2e-3", parts) + text("any; $(thing)", parts), "");
 });
 
-test("every wrong setting is told with what is allowed", () => {
+test("every wrong setting is reported with the allowed values", () => {
   const checks = { longest: whole(1, 32), gpus: oneOf("1", "2"), batch: whole(1, 512) };
   assert.deepEqual(wrongSettings({ longest: "10; curl x | sh #", gpus: "1", batch: "0", other: ";" }, checks, parts), ['longest: "10; curl x | sh #", allowed: a whole number in [1, 32]', 'batch: "0", allowed: a whole number in [1, 512]']);
   assert.deepEqual(wrongSettings({ __proto__: null, constructor: "x", toString: "y" }, checks, parts), []);
 });
 
-// Settings that a page's address may hold, drawn at random: such as a view writes itself, these with a few characters put in, taken out or
-// put behind, and texts of any characters.
+// Random settings that a page's address may hold: those that a view writes itself, these with a few characters inserted, deleted or appended, and
+// texts of any characters.
 function random(seed) {
   let state = seed;
   const next = (count) => {
@@ -79,7 +79,7 @@ function random(seed) {
 }
 
 for (const [path, commandOf] of [["views/decide", "acceptanceOptions, workloadOptions"], ["views/serve", "command"]])
-  test(`an address says what it means or is refused: ${path}`, async () => {
+  test(`an address has a meaning or is refused: ${path}`, async () => {
     const names = { hardware: ["h100-sxm", "l4"], model: ["llama-3.1-8b", "llama-3.2-1b", "eagle-head-8b"], engine: ["vllm"], acceptance: ["eagle-vicuna-7b-chat"], verifier: ["token"] };
     const module = await viewOf(path, ...commandOf.split(", "));
     const view = Object.values(module).find((own) => own?.allowed !== undefined);
@@ -99,7 +99,7 @@ for (const [path, commandOf] of [["views/decide", "acceptanceOptions, workloadOp
         const from = draw.next(3) > 0 ? view.defaults[key] : draw.pick(usual);
         given[key] = draw.next(3) === 0 ? from : draw.next(3) > 0 ? draw.changed(from) : draw.any();
       }
-      // As the address carries it: lone surrogates do not survive that, whoever writes them.
+      // In the address's encoding: lone surrogates do not survive it.
       const read = Object.fromEntries(new URLSearchParams(new URLSearchParams(given).toString()));
       if (wrongSettings(read, view.allowed, names).length > 0) {
         ++refused;
@@ -108,7 +108,7 @@ for (const [path, commandOf] of [["views/decide", "acceptanceOptions, workloadOp
       lines.push(words({ ...view.defaults, ...read }));
     }
     assert.ok(refused > 1000 && lines.length > 1000, `${refused} refused, ${lines.length} taken`);
-    // What a shell makes of all of these lines: words of harmless characters, options where options are, and no other command.
+    // A shell must split all of these lines into words of harmless characters, with options where options are, and no other command.
     const shell = lines.map((line) => `words ${line.replaceAll("\n", " ")}`).join("\n");
     assert.doesNotMatch(lines.join(""), /[\n\r\0`$]/);
     const out = execFileSync("bash", ["-s"], { input: `set -eu; PATH=; words() { printf '%s\\x01' "$@"; printf '\\x02'; }\n${shell}\n`, encoding: "utf8", maxBuffer: 1e9 });

@@ -1,4 +1,5 @@
-// Asks the simulator in its worker. What changes faster than it answers is asked once, as it stands when the worker is free.
+// Asks the simulator in its worker. A question that changes faster than it is answered is asked once, with its latest values, when the worker is
+// free.
 import CoreWorker from "./worker?worker&inline";
 
 export interface Answer {
@@ -28,7 +29,7 @@ export class Core {
     });
   }
 
-  // The newest question of a channel is answered; those overtaken before they were sent are not.
+  // The newest question of a channel is answered; older ones that were not sent yet are dropped.
   latest(channel: string, question: object, done: (answer: Answer) => void): void {
     if (this.busy.has(channel)) {
       this.busy.set(channel, { question, done });
@@ -47,7 +48,7 @@ export class Core {
 let quick: Core | undefined;
 let long: Core | undefined;
 let server: Core | undefined;
-// Prices and single rounds on one worker, long runs on another, servers on a third: a slider never waits for a simulation.
+// Latency estimates and single rounds on one worker, long runs on another, servers on a third: a slider never waits for a simulation.
 export const prices = (): Core => (quick ??= new Core());
 export const rounds = (): Core => (long ??= new Core());
 export const serving = (): Core => (server ??= new Core());

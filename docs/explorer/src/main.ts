@@ -33,10 +33,10 @@ function open(): void {
   document.title = `${view.title} – specsim explorer`;
   const wrong = wrongSettings(given, view.allowed, parts);
   if (wrong.length) {
-    // Nothing is shown for settings that nobody can have chosen here: a result for others would pass for theirs.
+    // Wrong settings show no result: it would be mistaken for a result of these settings.
     opened = undefined;
     address = location.hash;
-    main.replaceChildren(h("h2", { class: "about" }, view.title), ...wrong.map((line) => problem(`The address says ${line}`)), h("p", {}, h("a", { href: `#${view.id}` }, "Open it with its usual settings")));
+    main.replaceChildren(h("h2", { class: "about" }, view.title), ...wrong.map((line) => problem(`The address has an error: ${line}`)), h("p", {}, h("a", { href: `#${view.id}` }, "Open it with its usual settings")));
     return;
   }
   const root = h("div", { class: "view", id: `view-${view.id}` });
@@ -47,7 +47,7 @@ function open(): void {
   };
   save();
   view.open({ root, settings, parts, save });
-  // On a phone the results are not to lie behind a page of settings: all but the first group are folded away.
+  // On a phone the results must not be below a page of settings: all but the first group are folded away.
   const groups = innerWidth <= 760 ? [...root.querySelectorAll(".controls > fieldset")].slice(1) : [];
   if (groups.length) root.querySelector(".controls")!.append(h("details", { class: "more" }, h("summary", {}, "More settings"), ...groups));
 }

@@ -1,4 +1,4 @@
-// Two distributions and a rule, as a config of `specsim run` has them: what the views of rounds share.
+// Two distributions and a rule, in the form of a config of `specsim run`: shared by the views of rounds.
 import { h, select, slider } from "./ui";
 import type { Place } from "./view";
 import { type Checks, named, number, oneOf, weights, whole } from "./settings";
@@ -40,7 +40,7 @@ const targets = [
 const drafts = [
   { value: "temperature", label: "the target, flatter or sharper" },
   { value: "mix_noise", label: "the target with uniform noise" },
-  { value: "dirichlet", label: "a random one of its own" },
+  { value: "dirichlet", label: "an independent random one" },
 ];
 
 export function ownWeights(settings: Settings): number[][] | null {
@@ -50,7 +50,7 @@ export function ownWeights(settings: Settings): number[][] | null {
   return good ? lists : null;
 }
 
-// Weights as probabilities that sum to 1 within a rounding: what the config asks for.
+// Weights as probabilities that sum to 1 up to rounding, as the config requires.
 function shares(weights: number[]): number[] {
   const sum = weights.reduce((a, b) => a + b, 0);
   return weights.map((weight) => weight / sum);
@@ -89,11 +89,11 @@ export function pairFields(place: Place, changed: () => void): HTMLElement {
   };
   const holder = h("fieldset", {});
   const note = h("p", { class: "note" });
-  // Distributions drawn by hand are neither of the families: the fields say so, until one of them is changed.
+  // Distributions drawn by hand belong to no family: the fields show this until one of them is changed.
   const tellDrawn = (): void => {
     const own = ownWeights(settings);
     note.hidden = own === null;
-    note.textContent = own ? `Drawn by hand: ${own[0]!.length} tokens. A setting here takes their place.` : "";
+    note.textContent = own ? `Drawn by hand: ${own[0]!.length} tokens. A setting here replaces them.` : "";
     for (const input of holder.querySelector(".pair")!.querySelectorAll("input")) input.value = own ? String(own[0]!.length) : settings.vocab!;
     holder.querySelectorAll("select").forEach((field, i) => {
       const first = field.options[0]!;
@@ -121,7 +121,7 @@ export function pairFields(place: Place, changed: () => void): HTMLElement {
   return holder;
 }
 
-// Rules that judge a chain and take these distributions as they are.
+// Rules that judge a chain and accept these distributions unchanged.
 export function ruleFields(place: Place, changed: () => void): HTMLElement {
   const { settings, parts } = place;
   type Rule = { name: string; summary: string; lossless: boolean; chains: boolean; one_hot_target: boolean };

@@ -1,8 +1,8 @@
-// What each setting of a view may be. Settings come from the address, which anyone may have written, and end up in commands that
-// people paste into a shell: each is checked as what it is, and a command is put together from words that are quoted.
+// Allowed values of each setting of a view. Settings come from the address, which anyone may have written, and are inserted into commands that people
+// paste into a shell. So each value is checked for its type, and commands consist of quoted words.
 import type { Settings } from "./state";
 
-// What a value may be: what is allowed, in words, where it is not; "" where it is. `parts`: names that the program knows, by kind.
+// Check of a value: returns a description of the allowed values if it is wrong; "" if it is right. `parts`: names that the program knows, by kind.
 export type Allowed = (value: string, parts: Record<string, unknown>) => string;
 export type Checks = Record<string, Allowed>;
 
@@ -16,22 +16,22 @@ export const whole = (least: number, most: number): Allowed => (value) =>
 
 export const oneOf = (...values: string[]): Allowed => (value) => (values.includes(value) ? "" : values.map((own) => own || "nothing").join(", "));
 
-// A name that the program has of this kind, or one of `others`.
+// A name of this kind that the program has, or one of `others`.
 export const named = (kind: string, ...others: string[]): Allowed => (value, parts) => {
   const known = ((parts[kind] ?? []) as (string | { name: string })[]).map((part) => (typeof part === "string" ? part : part.name));
   return known.includes(value) || others.includes(value) ? "" : `a name that specsim list ${kind} prints`;
 };
 
-// Shares of positions: 0.7, 0.45 or 70%, 45%. What is written here while it is typed may be anything: the program says what is wrong.
+// Shares of positions: 0.7, 0.45 or 70%, 45%. The text may be anything while it is typed: the program reports errors in it.
 export const rates: Allowed = (value) => (/^[0-9eE.+\-%, ]{0,2000}$/.test(value) ? "" : "numbers with commas between, as 0.7, 0.45 or 70%, 45%");
 
 // Weights of two distributions: 5,3,2;4,4,2.
 export const weights: Allowed = (value) => (/^[0-9eE.+\-,;]{0,4000}$/.test(value) ? "" : "two lists of numbers, as 5,3,2;4,4,2");
 
-// Text that goes into no command.
+// Text that is not inserted into a command.
 export const text: Allowed = (value) => (value.length <= 1e6 ? "" : "a text of at most 1000000 characters");
 
-// What is wrong with settings that were given, a line each. Those that the view does not have are passed over, as ever.
+// Errors in the given settings, one per line. Settings that the view does not have are ignored.
 export function wrongSettings(given: Settings, checks: Checks, parts: Record<string, unknown>): string[] {
   return Object.entries(given)
     .filter(([key]) => Object.hasOwn(checks, key))
@@ -40,7 +40,7 @@ export function wrongSettings(given: Settings, checks: Checks, parts: Record<str
     .map(([key, value, allowed]) => `${key}: ${JSON.stringify(value.length > 60 ? `${value.slice(0, 57)}...` : value)}, allowed: ${allowed}`);
 }
 
-// A word as a shell reads it back, whatever is in it.
+// A word quoted for a shell, whatever it contains.
 export function shellWord(word: string): string {
   return /^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

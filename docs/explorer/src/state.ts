@@ -1,4 +1,4 @@
-// What is set in a view, in the part of the address behind "#": #decide?hardware=h100-sxm&alpha=0.7. So a view can be sent to others.
+// The settings of a view, in the part of the address after "#": #decide?hardware=h100-sxm&alpha=0.7. This makes a view shareable.
 export type Settings = Record<string, string>;
 
 export function readAddress(): { view: string; settings: Settings } {

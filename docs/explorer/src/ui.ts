@@ -1,4 +1,4 @@
-// Small pieces that the views are made of.
+// Small elements of the views.
 type Child = Node | string | null | undefined;
 type Attributes = Record<string, string | number | boolean | ((event: Event) => void) | undefined>;
 
@@ -49,7 +49,7 @@ export interface Range {
   change: (value: number) => void;
 }
 
-// A slider and a number field that say the same.
+// A slider and a number field for the same value.
 export function slider(range: Range): HTMLElement {
   const id = newId();
   const place = (x: number): number => (range.powers ? Math.log2(Math.max(x, 1)) : x);
@@ -96,7 +96,7 @@ export function copyable(text: string, label: string): HTMLElement {
   return h("div", { class: "command" }, h("pre", { tabindex: "0", "aria-label": label }, h("code", {}, text)), button);
 }
 
-// What is told of a point under the pointer stays within the page: on a phone it is wider than the space beside the point.
+// The description of a point under the pointer stays within the page: on a phone it is wider than the space next to the point.
 function keepTipsInside(picture: Element): void {
   const move = (): void => {
     for (const tip of picture.querySelectorAll<SVGGElement>('g[aria-label="tip"]')) {
@@ -109,14 +109,14 @@ function keepTipsInside(picture: Element): void {
       if (by !== 0) tip.style.translate = `${by / scale}px`;
     }
   };
-  // Each movement of the pointer draws it anew, and its box once its text has a size.
+  // Each movement of the pointer redraws it, and its box has a size only after its text.
   new MutationObserver(() => requestAnimationFrame(move)).observe(picture, { childList: true, subtree: true });
 }
 
-// A picture with words for those who do not see it.
+// A picture with a text for people who do not see it.
 export function figure(title: string, words: string, picture: Element, ...more: Child[]): HTMLElement {
   for (const part of picture.querySelectorAll("[aria-label], [aria-description]")) {
-    part.removeAttribute("aria-label"); // of groups of marks, where none may be: the words say it all
+    part.removeAttribute("aria-label"); // roles of groups of marks, which must have none: the text describes the picture
     part.removeAttribute("aria-description");
   }
   const box = h("div", { class: "picture", role: "img", "aria-label": `${title}. ${words}` }, picture);
@@ -124,7 +124,7 @@ export function figure(title: string, words: string, picture: Element, ...more: 
   return h("figure", {}, h("figcaption", {}, title), box, ...more);
 }
 
-// Names and values; the key is what tests find the value by.
+// Names and values; tests find the value by the key.
 export function figures(pairs: [string, string, string][]): HTMLElement {
   return h("dl", { class: "figures" }, ...pairs.map(([name, value, key]) => h("div", {}, h("dt", {}, name), h("dd", { "data-figure": key }, value))));
 }
@@ -150,14 +150,14 @@ export function problem(message: string): HTMLElement {
 export const fixed = (x: number | null | undefined, digits: number): string => (x === null || x === undefined ? "–" : x.toFixed(digits));
 export const percent = (x: number): string => `${(100 * x).toFixed(1)} %`;
 
-// Blue above 1, orange below, the ground's colour at 1.
+// Blue above 1, orange below, the background colour at 1.
 export function speedupColour(speedup: number, largest: number): string {
   const share = speedup >= 1 ? Math.min(1, (speedup - 1) / (largest - 1)) : Math.min(1, 1 - speedup);
   return `color-mix(in oklab, var(${speedup >= 1 ? "--accent" : "--loss"}) ${(6 + 84 * share).toFixed(0)}%, var(--ground))`;
 }
 
-// Pictures are drawn as wide as they are shown, so that their words keep their size: `columns` of them side by side where there is
-// room, as style.css lays them out.
+// Pictures are drawn at their displayed width, so that their text keeps its size: `columns` of them in a row if there is room, as style.css arranges
+// them.
 export function pictureSize(columns: 1 | 2, height: number): { width: number; height: number; marginBottom: number; style: Record<string, string> } {
   const narrow = innerWidth <= 760;
   const all = narrow ? innerWidth - 24 : Math.min(innerWidth, 1500) - 40 - 320 - 24;

@@ -14,12 +14,12 @@ export interface View {
   title: string;
   about: string;
   defaults: Settings;
-  allowed: Checks; // of every setting in defaults
+  allowed: Checks; // a check for every setting in defaults
   open: (place: Place) => void;
   close?: () => void;
 }
 
-// The settings that name a workload, as the core is asked about it.
+// The settings of a workload, in the form of a question to the core.
 export function workload(settings: Settings): Record<string, unknown> {
   return {
     hardware: settings.hardware,
@@ -56,7 +56,7 @@ export const workloadChecks: Checks = {
   context: whole(1, 1e9),
 };
 
-// A server as a command line has it.
+// A server as command line options.
 export function serverOptions(settings: Settings): string[] {
   const options = ["--hardware", settings.hardware!, "--target", settings.target!, "--draft", settings.draft!];
   if (settings.engine) options.push("--engine", settings.engine);
@@ -65,17 +65,17 @@ export function serverOptions(settings: Settings): string[] {
   return options;
 }
 
-// The same with a load.
+// A server with a load, as command line options.
 export function workloadOptions(settings: Settings): string[] {
   return [...serverOptions(settings), "--batch", settings.batch!, "--context", settings.context!];
 }
 
-// Fields of a workload, for the views that price passes.
+// Fields of a workload, for the views that estimate passes.
 import { select, slider } from "./ui";
 
 export const isHead = (name: string): boolean => /^eagle|mtp|-draft-|^medusa/.test(name);
 
-// A GPU, models and how they are run.
+// Fields of a GPU, models and how they are run.
 export function modelFields({ settings, parts }: Place, changed: () => void): HTMLElement[] {
   const set = (key: string) => (value: string | number) => {
     settings[key] = String(value);
@@ -98,7 +98,7 @@ export function modelFields({ settings, parts }: Place, changed: () => void): HT
   ];
 }
 
-// The same at one batch and context.
+// The same fields, with one batch and context.
 export function workloadFields(place: Place, changed: () => void): HTMLElement[] {
   const { settings } = place;
   const set = (key: string) => (value: number) => {

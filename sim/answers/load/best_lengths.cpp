@@ -13,7 +13,7 @@ namespace specsim::load {
 using plan::LengthRange;
 
 LengthTable length_table(const ServeExperiment& experiment, const arrivals::RequestTrace& workload, plan::Rise rise) {
-  constexpr double kMostRequests = 1024.0;  // nobody's steps are longer, and the table's work grows with them
+  constexpr double kMostRequests = 1024.0;  // no server has larger steps, and the table's work grows with them
   LengthTable table;
   double prompts = 0.0;
   double outputs = 0.0;
@@ -49,9 +49,9 @@ int length_at(const BestLengths& best, double requests) {
 
 namespace {
 
-constexpr double kAlike = 0.01;  // servers that differ by no more are alike: prices are further off, and graphs are padded
+constexpr double kAlike = 0.01;  // servers that differ by less count as equal: latency errors are larger, and graphs are padded
 
-// The requests at which a server without a draft is the faster one, from and to.
+// The ranges of concurrent requests in which a server without a draft is faster.
 std::vector<LengthRange> plain_ranges(const BestLengths& best) {
   std::vector<LengthRange> ranges;
   for (int requests = 1; requests <= static_cast<int>(best.plain_gain.size()); ++requests) {
@@ -80,16 +80,16 @@ bool plain_is_faster(const BestLengths& best) {
 std::string plain_text(const BestLengths& best) {
   const std::vector<LengthRange> ranges = plain_ranges(best);
   if (ranges.empty()) return "";
-  if (plain_is_faster(best)) return "a server without a draft is faster at every number of requests: do not speculate";
+  if (plain_is_faster(best)) return "a server without a draft is faster at every concurrency: do not speculate";
   std::string text;
   for (const LengthRange& range : ranges) {
     const std::string separator = text.empty() ? "" : ", ";
     if (range.to == static_cast<int>(best.plain_gain.size()))
-      text += fmt::format("{}from {} requests at once on", separator, range.from);
+      text += fmt::format("{}from {} concurrent requests on", separator, range.from);
     else if (range.from == range.to)
-      text += fmt::format("{}with {} requests at once", separator, range.from);
+      text += fmt::format("{}with {} concurrent requests", separator, range.from);
     else
-      text += fmt::format("{}with {} to {} requests at once", separator, range.from, range.to);
+      text += fmt::format("{}with {} to {} concurrent requests", separator, range.from, range.to);
   }
   return text + " a server without a draft is faster: do not speculate if your load stays there";
 }
@@ -97,13 +97,14 @@ std::string plain_text(const BestLengths& best) {
 BestLengths best_lengths(const ServeExperiment& experiment, const serve::Acceptance& acceptance, double cached,
                          std::uint32_t most, int longest, plan::Rise rise) {
   const serve::HostTime host = experiment.scheduler()->host_time();
-  // A step of a table's range of 0 keeps the draft's cache, for the steps of other ranges.
+  // Even a step in a range of length 0 updates the draft's cache, since steps of other ranges need it.
   const serve::StepPricer pricer(*experiment.cost, experiment.speculation->method, host, longest > 0);
   const serve::StepPricer plain_pricer(*experiment.cost, serve::DraftMethod::ngram, host);
   const auto lengths = static_cast<std::size_t>(longest) + 1;
-  // [requests - 1][length]: share of the best length's tokens a second that is lost.
+  // [requests - 1][length]: share of the best length's tokens per second that is lost.
   std::vector<std::vector<double>> lost(most, std::vector<double>(lengths));
-  std::vector<double> plain(most);  // [requests - 1]: tokens a second of a server without a draft, over the best length's
+  // [requests - 1]: tokens per second of a server without a draft, relative to the best length's
+  std::vector<double> plain(most);
   for (std::uint32_t requests = 1; requests <= most; ++requests) {
     std::vector<double>& own = lost[requests - 1];
     double best = 0.0;
@@ -117,7 +118,7 @@ BestLengths best_lengths(const ServeExperiment& experiment, const serve::Accepta
     }
     plain[requests - 1] =
         1.0 / step_seconds(plain_pricer, acceptance, {requests, 0, requests * cached}, requests * (cached + 1.0), 0) / best;
-    for (double& rate : own) rate = 1.0 - rate / best;  // 1 where it is not offered
+    for (double& rate : own) rate = 1.0 - rate / best;  // 1 if the length is not offered
   }
   BestLengths best;
   const std::vector<int> chosen = plan::choose_lengths(lost, rise);

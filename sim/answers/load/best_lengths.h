@@ -1,4 +1,4 @@
-// Which draft length gives the most tokens a second at which batch: what a server's table of draft lengths should say.
+// The draft length with the most tokens per second at each batch: the contents of a server's table of draft lengths.
 #pragma once
 
 #include "sim/answers/load/experiment.h"
@@ -12,36 +12,36 @@ namespace specsim::load {
 
 struct BestLengths {
   std::vector<plan::LengthRange> ranges;  // by requests in the step
-  double worst_loss = 0.0;                // the largest share of its tokens a second that a step loses by them
-  // [requests - 1]: by which share a server without a draft emits more tokens a second than one with these ranges. It is no
-  // range of length 0: there the server still computes the draft's cache, to draft again later.
+  double worst_loss = 0.0;                // the largest share of its tokens per second that a step loses with these ranges
+  // [requests - 1]: how many more tokens per second a server without a draft emits, as a share, than one with these ranges. This
+  // differs from a range of length 0, in which the server still computes the draft's cache so that it can draft again later.
   std::vector<double> plain_gain;
 };
 
-// The best draft lengths for steps of up to `most` requests that decode, with `cached` tokens of context each, among lengths up
-// to `longest`: by expected tokens over the step's seconds, both with the acceptance and the prices of the experiment, which
-// must speculate. They rise with the requests where `rise` says so and it is worth it.
+// The best draft lengths for steps of up to `most` decoding requests with `cached` tokens of context each, among lengths up to
+// `longest`. The best length has the most expected tokens per second of the step, with the experiment's acceptance and
+// latencies; the experiment must speculate. With `rise`, lengths may rise with the number of requests where that gains enough.
 BestLengths best_lengths(const ServeExperiment& experiment, const serve::Acceptance& acceptance, double cached,
                          std::uint32_t most, int longest, plan::Rise rise);
 
-// The best draft lengths of an experiment: among those up to the policy's longest (the server's num_speculative_tokens) whose
-// acceptance is stated, for steps of up to as many requests as scheduler and pool let run at once.
+// The best draft lengths of an experiment. Candidates are lengths up to the policy's longest (the server's
+// num_speculative_tokens) whose acceptance is stated. Steps have up to as many requests as scheduler and pool can run at once.
 struct LengthTable {
   BestLengths best;
-  double cached = 0.0;        // tokens of a request in the middle of its output, in the mean
-  int longest = 0;            // the longest that the policy drafts; 0: it drafts nothing, and the table is empty
+  double cached = 0.0;        // mean tokens of a request halfway through its output
+  int longest = 0;            // the longest that the policy drafts; 0: no drafting, and the table is empty
   int stated = 0;             // the longest whose acceptance is known
-  std::uint32_t running = 0;  // requests that the scheduler runs at once at most
-  std::uint32_t fitting = 0;  // requests that the pool holds at such a length, where those are fewer; 0: they are not
+  std::uint32_t running = 0;  // most requests that the scheduler runs at once
+  std::uint32_t fitting = 0;  // requests that fit the pool at such a length, if that is fewer; 0: all fit
 };
 LengthTable length_table(const ServeExperiment& experiment, const arrivals::RequestTrace& workload, plan::Rise rise);
-// The draft length of the ranges for a step of so many requests.
+// The draft length for a step of so many requests.
 int length_at(const BestLengths& best, double requests);
-// Whether a server without a draft emits more tokens a second than one with these ranges, in a step of so many requests or in
+// Whether a server without a draft emits more tokens per second than one with these ranges, in a step of so many requests or in
 // every step.
 bool plain_is_faster(const BestLengths& best, double requests);
 bool plain_is_faster(const BestLengths& best);
-// Where it does, in words; "" where it nowhere does.
+// The numbers of requests at which it does, in words; "" if there are none.
 std::string plain_text(const BestLengths& best);
 
 }  // namespace specsim::load

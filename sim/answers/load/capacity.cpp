@@ -13,12 +13,12 @@ namespace specsim::load {
 
 namespace {
 
-constexpr std::size_t kFirstRequests = 1024;  // for each replica, of kMostReplicas at most
-constexpr double kBatches = 32.0;             // that the run is long: it begins with one that is in step, and ends in another
+constexpr std::size_t kFirstRequests = 1024;  // per replica, of kMostReplicas at most
+constexpr double kBatches = 32.0;  // length of the run in batches; the first batch is in step, and the last one runs empty
 
-// Replicas that stand for any larger number of them: where all requests are there at the start, a routing that goes by numbers
-// of requests gives each as many, and each works by itself. Where more than these are simulated, other engines may limit the rate
-// (those that compute prompts), and replicas that are nearly idle need no requests of their own: the batch decides.
+// This number of replicas represents any larger number. If all requests are there at the start, a routing by numbers of requests
+// gives each replica equally many, and each works independently. More replicas are simulated if other engines may limit the rate
+// (those that compute prompts). Nearly idle replicas need no requests of their own, since the batch decides.
 constexpr std::uint32_t kMostReplicas = 4;
 
 bool stand_for_others(const ServeExperiment& experiment) {
@@ -26,8 +26,8 @@ bool stand_for_others(const ServeExperiment& experiment) {
          !in_step(experiment);
 }
 
-// Since when a request's rounds go on. Where another engine computed its prompt and gave its first token, its cache crosses the
-// link and it waits for the engine that decodes: no token comes meanwhile.
+// The start of a request's decoding rounds. If another engine computed its prompt and sent its first token, the cache first
+// crosses the link, and the request waits for a decoding engine. It gets no token in that time.
 arrivals::Picoseconds decodes_from(const serve::Sequence& sequence) {
   arrivals::Picoseconds from = sequence.first_token;
   for (const serve::Cause cause : {serve::Cause::transfer, serve::Cause::queue})
@@ -35,7 +35,7 @@ arrivals::Picoseconds decodes_from(const serve::Sequence& sequence) {
   return from;
 }
 
-// The tokens of a request that came between two moments, its rounds taken as even from decodes_from() to its last token.
+// The tokens that a request got between two moments, with its rounds spread evenly from decodes_from() to its last token.
 // `first`: its first token counts.
 double tokens_between(const serve::Sequence& sequence, arrivals::Picoseconds from, arrivals::Picoseconds to, bool first) {
   if (sequence.first_token == arrivals::kNever) return 0.0;
@@ -47,7 +47,7 @@ double tokens_between(const serve::Sequence& sequence, arrivals::Picoseconds fro
   return tokens;
 }
 
-// The experiment's requests, all there at the start; where they are recorded, again from the first behind the last.
+// The experiment's requests, all sent at the start. A recorded trace is repeated from its beginning.
 arrivals::RequestTrace saturating(const ServeExperiment& experiment, std::size_t requests) {
   const std::unique_ptr<arrivals::ArrivalProcess> longer = experiment.arrivals->with_requests(requests);
   arrivals::RequestTrace own = make_requests(longer ? with_requests(experiment, requests) : experiment);
@@ -57,7 +57,7 @@ arrivals::RequestTrace saturating(const ServeExperiment& experiment, std::size_t
   return own;
 }
 
-using ShareDone = std::function<void(double)>;  // of a run's requests
+using ShareDone = std::function<void(double)>;  // receives the finished share of a run's requests
 
 std::optional<double> rate_of(const ServeExperiment& experiment, const std::atomic<bool>* stop, const ShareDone& done) {
   ServeExperiment saturated = experiment;
@@ -78,9 +78,10 @@ std::optional<double> rate_of(const ServeExperiment& experiment, const std::atom
     if (result.interrupted || !result.reached_end) return std::nullopt;
     const auto needed = static_cast<std::size_t>(kBatches * result.largest_batch);
     if (requests < needed) {
-      // Everything that was there ran at once, so that nothing is known of what limits the batch.
+      // All requests ran at once, so the limit of the batch is unknown.
       if (requests >= kMostRequests || needed > 4 * kMostRequests) return std::nullopt;
-      requests = std::min(std::max(needed, 2 * requests), kMostRequests);  // the last run is at least half of all the work
+      // at least twice as many, so the last run is at least half of all the work
+      requests = std::min(std::max(needed, 2 * requests), kMostRequests);
       continue;
     }
     double outputs = 0.0;
@@ -89,7 +90,7 @@ std::optional<double> rate_of(const ServeExperiment& experiment, const std::atom
     for (std::size_t i = 0; i < result.sequences.size(); ++i) {
       outputs += workload.requests[i].output;
       ends.push_back(result.sequences[i].last_token);
-      // Until here some request waits for the engines that limit the rate: those that decode, where they are apart.
+      // Until this moment some request waits for the engines that limit the rate: the decoding ones, if they are separate.
       const serve::Sequence& sequence = result.sequences[i];
       to = std::max(to, experiment.prefill_engines > 0 ? decodes_from(sequence) : sequence.first_scheduled);
     }
@@ -98,7 +99,7 @@ std::optional<double> rate_of(const ServeExperiment& experiment, const std::atom
     const arrivals::Picoseconds from = *quarter;
     if (to <= from) return std::nullopt;
     double tokens = 0.0;
-    // First tokens that other engines give are all there early: then the rest alone tells what is completed.
+    // If other engines send the first tokens, these all come early. Then only the other tokens measure the completed work.
     const auto count = static_cast<double>(result.sequences.size());
     const bool first = experiment.prefill_engines == 0 || experiment.first_token_of_decode || outputs <= count;
     for (const serve::Sequence& sequence : result.sequences) tokens += tokens_between(sequence, from, to, first);
@@ -116,7 +117,7 @@ bool hits_decide(const ServeExperiment& experiment, const arrivals::RequestTrace
 std::optional<double> saturated_rate(const ServeExperiment& experiment, const std::atomic<bool>* stop, const ShareDone& done) {
   try {
     return rate_of(experiment, stop, done);
-  } catch (const BadInput&) {  // the run itself says what is wrong, of its own requests
+  } catch (const BadInput&) {  // the run itself reports the error, with its own requests
     return std::nullopt;
   }
 }

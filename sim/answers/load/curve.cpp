@@ -51,7 +51,7 @@ std::vector<CurvePoint> load_curve(const ServeExperiment& experiment, Load load,
 }
 
 void run_points(std::vector<CurvePoint>& points, std::vector<ServeExperiment> servers, SweepRunner& runner) {
-  constexpr int kMostTurns = 4;  // a longer run meets longer stays near the capacity
+  constexpr int kMostTurns = 4;  // near the capacity a longer run shows longer stays, which need a longer run
   std::vector<std::size_t> pending(points.size());
   for (std::size_t i = 0; i < pending.size(); ++i) pending[i] = i;
   for (int turn = 0; turn < kMostTurns && !pending.empty() && !runner.stopped(); ++turn) {
@@ -61,7 +61,7 @@ void run_points(std::vector<CurvePoint>& points, std::vector<ServeExperiment> se
     if (runner.stopped()) return;
     for (std::size_t k = 0; k < pending.size(); ++k) points[pending[k]].replications = std::move(summaries[k]);
     std::map<double, std::size_t> needed;  // [load]
-    std::map<double, std::size_t> wanted;  // and what makes an overloaded server's throughput that of its full batches
+    std::map<double, std::size_t> wanted;  // the same, and what an overloaded server needs for the throughput of its full batches
     for (const CurvePoint& point : points)
       for (const serve::Summary& run : point.replications) {
         if (!run.stable) continue;

@@ -12,7 +12,7 @@ namespace {
 
 using report::csv_real;
 
-// Figures of a point that have intervals, which say what their mean is.
+// Figures of a point that have intervals, with the meaning of their mean.
 struct IntervalFigure {
   const char* name;
   CurveFigure (*of)(const CurvePoint&);
@@ -56,15 +56,15 @@ report::Column<CurveLine> column_of(const serve::SummaryFigure& one) {
           }};
 }
 
-// The name of the first column is the load's.
+// The first column is named after the load.
 std::vector<report::Column<CurveLine>> curve_columns(const std::string& load) {
   using Line = CurveLine;
   std::vector<report::Column<Line>> columns = {
-      {load, "1/s or 1", "the point's load: requests a second, or requests at once",
+      {load, "1/s or 1", "the point's load: requests per second, or concurrent requests",
        [](const Line& line) { return csv_real(line.point->load); }},
       {"speculative", "0 or 1", "whether the server speculates",
        [](const Line& line) { return line.point->speculative ? "1" : "0"; }},
-      {"replications", "1", "runs of the point, over which the figures behind are means",
+      {"replications", "1", "runs of the point; the figures after this column are means over them",
        [](const Line& line) { return std::to_string(line.point->replications.size()); }}};
   for (const serve::SummaryFigure& one : serve::summary_figures()) columns.push_back(column_of(one));
   for (std::size_t i = 0; i < kIntervals; ++i) {
@@ -73,11 +73,11 @@ std::vector<report::Column<CurveLine>> curve_columns(const std::string& load) {
                        [i](const Line& line) { return csv_real(line.intervals[i].half_width); }});
   }
   const std::vector<report::Column<Line>> last = {
-      {"capacity", "1/s", "rate that the server completes where requests never run out; empty where it is not known",
+      {"capacity", "1/s", "rate that the server completes if requests never run out; empty if unknown",
        [](const Line& line) { return csv_real(line.point->capacity.value); }},
       {"capacity_half_width", "1/s", "half a 95 % interval of capacity",
        [](const Line& line) { return csv_real(report::half_width(line.point->capacity)); }},
-      {"needed_requests", "requests", "requests that a run should have had; 0: it had them",
+      {"needed_requests", "requests", "requests that a run needs; 0: it had enough",
        [](const Line& line) { return std::to_string(line.point->too_short); }}};
   columns.insert(columns.end(), last.begin(), last.end());
   return columns;
@@ -113,10 +113,11 @@ std::vector<report::FileInfo> curve_infos() {
     return std::any_of(serve::summary_figures().begin(), serve::summary_figures().end(),
                        [&](const serve::SummaryFigure& one) { return one.name == column.name; });
   });
-  return {{"summary.csv of serve", report::column_infos(summary_columns())},
-          {"curve.csv of serve", own,
-           "Behind `replications` stand the figures of summary.csv, means over the replications; of a sweep over concurrency the "
-           "first column is `concurrency`."}};
+  return {
+      {"summary.csv of serve", report::column_infos(summary_columns())},
+      {"curve.csv of serve", own,
+       "`replications` is followed by the figures of summary.csv, means over the replications; in a sweep over concurrency the "
+       "first column is `concurrency`."}};
 }
 
 }  // namespace specsim::load

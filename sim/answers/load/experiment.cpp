@@ -20,7 +20,7 @@ rng::Key key_of(const ServeExperiment& experiment, const char* what) {
   return rng::make_key(experiment.seed, rng::hash_text(what));
 }
 
-// Seconds of the passes of a step whose decoding sequences have so many rows together, and so many tokens cached each.
+// Seconds of the passes of a step whose decoding sequences have so many rows in total and so many cached tokens each.
 struct TimedRows {
   double sequences = 0.0;
   double rows = 0.0;
@@ -68,7 +68,7 @@ serve::Server::Parts make_engine(const ServeExperiment& experiment, const serve:
   return parts;
 }
 
-// How many requests of the mean length the pool holds at their ends, and how many fewer than without a draft.
+// The number of requests of the mean length that the pool holds at their ends, and how many fewer that is than without a draft.
 void add_fitting(serve::Summary& summary, const ServeExperiment& experiment, const arrivals::RequestTrace& workload,
                  std::uint32_t lookahead) {
   double tokens = 0.0;
@@ -96,7 +96,7 @@ void add_energy(serve::Summary& summary, const ServeExperiment& experiment, cons
   summary.power_error = power->spread;
 }
 
-// What a tuned server's host takes for a request before it is queued.
+// Host time of a tuned server per request before it is queued.
 arrivals::Picoseconds request_time(const ServeExperiment& experiment) {
   const cost::Deployment* const deployment = experiment.cost->deployment();
   if (deployment == nullptr || !deployment->engine.tuned) return 0;
@@ -104,12 +104,13 @@ arrivals::Picoseconds request_time(const ServeExperiment& experiment) {
   return std::llround(arrivals::kPicosecondsPerSecond * seconds);
 }
 
-// Before they are made, where their number is known, and before the run.
+// Checked before the requests are made, if their number is known, and before the run.
 void check_memory(const ServeExperiment& experiment, std::size_t requests) {
   if (requests * (sizeof(serve::Sequence) + 64) > available_memory())
-    throw BadInput({experiment.file, 0, 0},
-                   fmt::format("{} requests take more memory than this machine has free, allowed: fewer, as --requests {:.0f}",
-                               requests, 0.5 * static_cast<double>(available_memory()) / (sizeof(serve::Sequence) + 64)));
+    throw BadInput(
+        {experiment.file, 0, 0},
+        fmt::format("{} requests need more memory than this machine has free, allowed: fewer, such as --requests {:.0f}",
+                    requests, 0.5 * static_cast<double>(available_memory()) / (sizeof(serve::Sequence) + 64)));
 }
 
 }  // namespace
@@ -222,7 +223,7 @@ Served serve(const ServeExperiment& experiment, const arrivals::RequestTrace& wo
   Served served;
   try {
     served.result = serve::simulate(workload, setting);
-  } catch (const BadInput& bad) {  // what comes up in the middle of a run knows no place
+  } catch (const BadInput& bad) {  // errors during a run have no place
     std::vector<Diagnostic> list = bad.list();
     for (Diagnostic& one : list)
       if (one.where.file.empty()) one.where.file = experiment.file;
@@ -245,8 +246,7 @@ ServeExperiment with_fixed_length(ServeExperiment experiment, int draft_length) 
       throw BadInput(where, fmt::format("{} is no draft length of decode's method, allowed: {}{}", draft_length,
                                         serve::executed_offers(*cell, 1) ? "up to " : "0 or ", cell->draft_length()));
   } else if (!make_acceptance(*speculation.stated(), rng::Key{})->offers(draft_length)) {
-    throw BadInput(where,
-                   fmt::format("{} is longer than the drafts that the trace records, allowed: shorter ones", draft_length));
+    throw BadInput(where, fmt::format("{} is longer than the drafts in the trace, allowed: shorter ones", draft_length));
   }
   speculation.longest = draft_length;
   speculation.policy = serve::fixed_length(draft_length);

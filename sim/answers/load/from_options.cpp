@@ -16,7 +16,7 @@ namespace specsim::load {
 
 namespace {
 
-// The config as it is read, with what the options say put into it.
+// The config while it is read, with the options applied to it.
 class Composer {
  public:
   Composer(config::Value config, Diagnostics& diagnostics) : config_(std::move(config)), diagnostics_(diagnostics) {}
@@ -24,13 +24,13 @@ class Composer {
   [[nodiscard]] const config::Value& config() const { return config_; }
   [[nodiscard]] const std::vector<std::string>& assumed() const { return assumed_; }
   [[nodiscard]] const config::Value* find(const std::string& path) const { return config::find_path(config_, path); }
-  // The entry that is named there; nullptr where nothing is, or nothing known.
+  // The registry entry named there; nullptr if there is none, or the name is unknown.
   template <class Entry>
   [[nodiscard]] const Entry* entry_at(const char* path, const config::Registry<Entry>& registry) const {
     const config::Value* const value = find(path);
     return value != nullptr && value->is_scalar() ? registry.find(value->text) : nullptr;
   }
-  // Nothing stands there, or a map without this key.
+  // True if nothing is there, or a map without this key.
   [[nodiscard]] bool lacks(const std::string& path, const std::string& key) const {
     const config::Value* const value = find(path);
     return value == nullptr || (value->is_map() && value->find(key) == nullptr);
@@ -50,8 +50,8 @@ class Composer {
       if (there == nullptr || (set != change.path && !inside && !set.starts_with(change.path + "."))) continue;
       if (!takes_preset(change.path) || set == change.path || inside || !there->is_map() || there->find("preset") != nullptr ||
           !change.value.is_scalar())
-        throw BadInput({"--set", 0, 0}, fmt::format("{} is set beside {}, allowed: one of them", set, where.file));
-      // A GPU or model by name, with figures that the user changes.
+        throw BadInput({"--set", 0, 0}, fmt::format("{} is set together with {}, allowed: one of them", set, where.file));
+      // A GPU or model by name whose figures the user changes.
       config::Value changed = *there;
       changed.fields.insert(changed.fields.begin(), {"preset", where, std::move(change.value)});
       change.value = std::move(changed);
@@ -62,12 +62,12 @@ class Composer {
   void set(const std::string& path, const spec::Setting& setting, const char* option) {
     set(spec::override_setting(path, setting, {option, 0, 0}));
   }
-  // The text as it stands, without quotes.
+  // The text as it is, without quotes.
   void set_text(const std::string& path, const std::string& text, const char* option) {
     const Location where{option, 0, 0};
     set({path, config::scalar(text, where), where});
   }
-  // What an option says, or `fallback` where neither it nor the config says anything; nullptr: nothing then.
+  // Sets the value of an option. If neither option nor config has one, sets `fallback`; nullptr: nothing.
   void take(const std::string& option, const std::optional<std::string>& said, const std::string& path,
             const char* fallback = nullptr) {
     const bool falls_back = !said && fallback != nullptr && (find(path) == nullptr || lacks_preset(path));
@@ -75,14 +75,14 @@ class Composer {
     if (auto change = spec::read_override(path, said ? *said : fallback, "--" + option, diagnostics_)) set(*std::move(change));
     if (falls_back) assumed_.push_back(fmt::format("--{} {}", option, fallback));
   }
-  // A scalar at the path becomes a map with this one key.
+  // Turns a scalar at the path into a map with this one key.
   void spell_out(const std::string& path, const char* key) {
     if (const config::Value* const value = find(path))
       config::set_path(config_, path, config::spelled_out(*value, key), value->where, diagnostics_);
   }
 
  private:
-  // Figures of a GPU or model are changed that nobody has named.
+  // Whether the user changes figures of a GPU or model without naming one.
   [[nodiscard]] bool lacks_preset(const std::string& path) const {
     return takes_preset(path) && lacks(path, "preset") && !set_by_user(path);
   }
@@ -92,7 +92,7 @@ class Composer {
 
   config::Value config_;
   std::vector<std::string> by_user_;  // paths that the user changed
-  std::vector<std::string> assumed_;  // what nobody said, as options
+  std::vector<std::string> assumed_;  // defaults filled in, as options
   Diagnostics& diagnostics_;
 };
 
@@ -104,7 +104,7 @@ config::Value policy_of(const std::string& text, Diagnostics& diagnostics) {
   const std::string kind = text.substr(0, colon);
   config::Value policy = config::map({{"kind", config::scalar(kind, where)}}, where);
   const serve::ServerPolicyEntry* const entry = serve::server_policies().find(kind);
-  if (entry == nullptr) return policy;  // an unknown one is told where the config is read
+  if (entry == nullptr) return policy;  // an unknown kind is reported when the config is read
   if (colon == std::string::npos) {
     const std::string_view word = entry->worded;
     const auto& parameters = entry->info.parameters;
@@ -119,7 +119,7 @@ config::Value policy_of(const std::string& text, Diagnostics& diagnostics) {
   }
   const std::string rest = text.substr(colon + 1);
   if (std::string_view(entry->worded).empty())
-    throw BadInput(where, fmt::format("{} takes no word behind it, allowed: {}", kind, kind));
+    throw BadInput(where, fmt::format("{} takes no word after it, allowed: {}", kind, kind));
   policy.fields.push_back(
       {entry->worded, where,
        entry->read_word != nullptr ? entry->read_word(rest, where, diagnostics) : config::scalar(rest, where)});
@@ -132,10 +132,10 @@ void take_models(const ServeRequest& request, Composer& composer) {
   composer.take("draft", request.draft, "cost.draft");
 }
 
-// What the server's own command takes where its line says nothing, by the GPU.
+// Defaults of the server's own command for missing options, by GPU.
 void take_scheduler_defaults(const ServeRequest& request, Composer& composer) {
   double share = cost::kUsualShare;
-  Diagnostics elsewhere;  // mistakes are told where the config is read
+  Diagnostics elsewhere;  // errors are reported when the config is read
   const serve::SchedulerEntry* const entry = composer.entry_at("serve.scheduler.kind", serve::schedulers());
   const config::Value* const named = composer.find("cost.hardware");
   const cost::Hardware hardware = named != nullptr ? cost::read_hardware(*named, elsewhere) : cost::Hardware{};
@@ -154,7 +154,7 @@ void take_scheduler_defaults(const ServeRequest& request, Composer& composer) {
     composer.set("serve.kv.utilization", share, "--hardware");
 }
 
-// The scheduler of the server that an engine's prices are of; vLLM's where there is none.
+// The scheduler of the server that the engine's latencies describe; vLLM's if there is none.
 std::string scheduler_of(const std::string& engine) {
   for (const serve::SchedulerEntry& entry : serve::schedulers().entries())
     if (const std::string_view own = entry.engine; !own.empty() && (engine == own || engine.starts_with(std::string(own) + "_")))
@@ -162,13 +162,13 @@ std::string scheduler_of(const std::string& engine) {
   return "vllm_v1";
 }
 
-// The server that options alone describe, where there is no config; what the user changes by path stands.
+// The server of options alone, without a config. Settings that the user changes by path are kept.
 void fill_defaults(const ServeRequest& request, Composer& composer) {
   if (composer.lacks("serve.scheduler", "kind"))
     composer.set("serve.scheduler.kind", scheduler_of(request.engine.value_or("")), "--hardware");
   if (composer.lacks("cost", "model")) composer.set("cost.model", "roofline", "--hardware");
   const cost::CostEntry* const cost = composer.entry_at("cost.model", cost::cost_models());
-  if (cost == nullptr || !cost->info.has_parameter("hardware")) {  // priced by other numbers than a GPU's: no memory to fill
+  if (cost == nullptr || !cost->info.has_parameter("hardware")) {  // its latencies are not those of a GPU: no memory to fill
     take_models(request, composer);
     return;
   }
@@ -178,7 +178,7 @@ void fill_defaults(const ServeRequest& request, Composer& composer) {
   take_scheduler_defaults(request, composer);
 }
 
-// The same GPUs hold both models.
+// Both models use the same GPUs.
 void take_tensor_parallel(const ServeRequest& request, Composer& composer) {
   if (!request.tensor_parallel) return;
   for (const std::string model : {"cost.target", "cost.draft"}) {
@@ -189,7 +189,7 @@ void take_tensor_parallel(const ServeRequest& request, Composer& composer) {
   }
 }
 
-// Types of the target, and the engine whose host and kernels price the steps.
+// The target's data types, and the engine whose host and kernels determine step times.
 void take_prices(const ServeRequest& request, Composer& composer) {
   if (request.dtype && composer.find("cost.target") != nullptr) {
     composer.spell_out("cost.target", "preset");
@@ -203,12 +203,12 @@ void take_prices(const ServeRequest& request, Composer& composer) {
   composer.set_text("cost.hardware.price.source", "--price", "--price");
 }
 
-// An option that says how many requests come.
+// An option that sets how many requests come.
 struct LoadOption {
   std::string name;
   const std::optional<std::string>* said;
-  std::string parameter;  // what it sets of an arrival process that has such a parameter
-  std::string process;    // the process that it stands for elsewhere
+  std::string parameter;  // the parameter that it sets, if an arrival process has it
+  std::string process;    // the process that it selects otherwise
 };
 
 std::array<LoadOption, 3> load_options(const ServeRequest& request) {
@@ -217,11 +217,12 @@ std::array<LoadOption, 3> load_options(const ServeRequest& request) {
            {"trace", &request.trace, "file", "trace"}}};
 }
 
-// The arrivals as the options say them; `given`: the option among them, nullptr for none.
+// The arrivals that the options describe. `given`: the option among them; nullptr: none.
 void take_arrivals(const ServeRequest& request, const LoadOption* given, Composer& composer) {
   if (composer.find("serve.arrivals.process") != nullptr) {
     if (given == nullptr) return;
-    throw BadInput({"--set", 0, 0}, fmt::format("serve.arrivals.process is set beside --{}, allowed: one of them", given->name));
+    throw BadInput({"--set", 0, 0},
+                   fmt::format("serve.arrivals.process is set together with --{}, allowed: one of them", given->name));
   }
   const auto [rate, concurrency, trace] = load_options(request);
   const LoadOption& load = request.trace ? trace : request.concurrency || request.sweep == Load::concurrency ? concurrency : rate;
@@ -250,7 +251,7 @@ void take_speculation(const ServeRequest& request, Composer& composer, Diagnosti
   composer.take("method", request.method, path + ".method");
 }
 
-// {count, routing, ...}, where the config may have the count alone.
+// Sets {count, routing, ...}; the config may have the count alone.
 void take_replicas(const ServeRequest& request, Composer& composer) {
   if (request.replicas || request.routing) composer.spell_out("serve.replicas", "count");
   composer.take("replicas", request.replicas, "serve.replicas.count");
@@ -286,13 +287,13 @@ ServeExperiment read_request(const ServeRequest& request, Diagnostics& diagnosti
   Composer composer(request.config ? config::parse_file(file, diagnostics) : config::map({}, {file, 0, 0}), diagnostics);
   if (request.config) diagnostics.throw_if_any();
   if (request.alpha && request.position_rates)
-    throw BadInput({"--alpha", 0, 0}, "given beside --position-rates, allowed: one of them");
+    throw BadInput({"--alpha", 0, 0}, "given together with --position-rates, allowed: one of them");
   const LoadOption* load = nullptr;
   const auto loads = load_options(request);
   for (const LoadOption& one : loads)
     if (*one.said && std::exchange(load, &one) != nullptr)
       throw BadInput({"--rate", 0, 0}, "given with another load, allowed: one of --rate, --concurrency, --trace");
-  // Asked before the user's changes, whose own process is refused beside a load.
+  // Read before the user's changes, since a process set by them is rejected together with a load.
   const arrivals::ArrivalsEntry* const process = composer.entry_at("serve.arrivals.process", arrivals::arrival_processes());
   const bool keeps_process = load != nullptr && process != nullptr && process->info.has_parameter(load->parameter);
   if (request.config && load != nullptr && !keeps_process)

@@ -1,4 +1,4 @@
-// A server as a command's options describe it: by a config and what changes in it, or by themselves alone.
+// A server as a command's options describe it: a config with changes, or options alone.
 #pragma once
 
 #include "sim/answers/load/curve.h"
@@ -11,23 +11,23 @@
 
 namespace specsim::load {
 
-// What was said, by option. Texts are YAML as it would stand in the config, where nothing else is said.
+// The given options. Texts are YAML as in the config unless stated otherwise.
 struct ServeRequest {
-  std::optional<std::string> config;    // path of a config; nullopt: the options alone describe the server
-  std::vector<spec::Override> changes;  // --set: what they say stands, and an option that would replace it is refused
+  std::optional<std::string> config;    // path of a config; nullopt: options alone describe the server
+  std::vector<spec::Override> changes;  // --set: these settings win, and an option that would replace one is rejected
   std::optional<std::string> seed;
   std::optional<std::string> hardware;
   std::optional<std::string> target;
   std::optional<std::string> draft;
   std::optional<std::string> tensor_parallel;
-  std::optional<std::string> dtype;   // types of the target, as a model says them
-  std::optional<std::string> engine;  // what host and launches add
+  std::optional<std::string> dtype;   // the target's data types, as in a model file
+  std::optional<std::string> engine;  // engine that adds host and launch times
   std::optional<std::string> power_cap;         // watts of each GPU
   std::optional<std::string> dollars_per_hour;  // of each GPU
   std::optional<std::string> rate;
   std::optional<std::string> concurrency;
   std::optional<std::string> trace;
-  std::optional<Load> sweep;  // the load that a sweep goes over
+  std::optional<Load> sweep;  // the load that a sweep varies
   std::optional<std::string> requests;
   std::optional<std::string> warm_up;
   std::optional<std::string> prompt;
@@ -38,10 +38,10 @@ struct ServeRequest {
   std::optional<std::string> method;
   std::optional<std::string> replicas;
   std::optional<std::string> routing;
-  std::vector<std::string> slo;  // limits one by one: ttft=500, percentile=99, or a preset's name, which has a colon
+  std::vector<std::string> slo;  // limits one by one: ttft=500, percentile=99; or a preset's name, which has a colon
 };
 
-// Throws BadInput with every mistake, those that `diagnostics` holds already among them.
+// Throws BadInput with every error, including those already in `diagnostics`.
 ServeExperiment read_request(const ServeRequest& request, Diagnostics& diagnostics);
 
 }  // namespace specsim::load

@@ -8,7 +8,7 @@ namespace specsim::load {
 
 namespace {
 
-// A round of the policy's longest drafts at the run's mean batch, halfway through the outputs.
+// A round with the policy's longest drafts at the run's mean batch, halfway through the outputs.
 plan::RoundPrice price_of(const ServeExperiment& experiment, int drafts, const serve::Summary& summary) {
   const cost::Workload workload{std::max(1.0, summary.mean_batch),
                                 (summary.prompt_tokens + 0.5 * summary.output_tokens) / static_cast<double>(summary.completed)};

@@ -58,25 +58,25 @@ const std::vector<report::StreamedColumn<RequestLine>>& request_columns() {
       return number_column<Line>(name, unit, meaning, [value](const Line& line) { return line.sequence->*value; });
     };
     std::vector<report::StreamedColumn<Line>> columns = {
-        number("replica", "1", "the engine that had it, from 0", [](const Line& line) { return line.replica; }),
+        number("replica", "1", "the engine that served it, from 0", [](const Line& line) { return line.replica; }),
         number("request", "1", "its number, from 0, in the order of the workload", [](const Line& line) { return line.request; }),
         seconds("arrival_s", "when its client sent it", &serve::Sequence::sent),
-        seconds("first_scheduled_s", "when a step computed its first tokens; empty where none did",
+        seconds("first_scheduled_s", "when a step computed its first tokens; empty if none did",
                 &serve::Sequence::first_scheduled),
-        seconds("first_token_s", "when its first token came; empty where none did", &serve::Sequence::first_token),
-        seconds("last_token_s", "when its last token came; empty where none did", &serve::Sequence::last_token),
+        seconds("first_token_s", "when its first token came; empty if none did", &serve::Sequence::first_token),
+        seconds("last_token_s", "when its last token came; empty if none did", &serve::Sequence::last_token),
         count("prompt_tokens", "tokens", "tokens of its prompt", &serve::Sequence::prompt),
-        count("output_tokens", "tokens", "tokens that it got", &serve::Sequence::emitted),
+        count("output_tokens", "tokens", "its output tokens", &serve::Sequence::emitted),
         count("rounds", "1", "steps that decoded it", &serve::Sequence::rounds),
-        count("drafted", "tokens", "drafts of it that were verified", &serve::Sequence::drafted),
-        count("accepted", "tokens", "how many of them were accepted", &serve::Sequence::accepted),
-        count("preemptions", "1", "times that it lost its blocks", &serve::Sequence::preemptions),
-        count("recomputed_tokens", "tokens", "tokens computed again for it after that", &serve::Sequence::recomputed),
+        count("drafted", "tokens", "its verified drafts", &serve::Sequence::drafted),
+        count("accepted", "tokens", "its accepted drafts", &serve::Sequence::accepted),
+        count("preemptions", "1", "preemptions: how often it lost its blocks", &serve::Sequence::preemptions),
+        count("recomputed_tokens", "tokens", "tokens computed again after preemptions", &serve::Sequence::recomputed),
         number("finished", "0 or 1", "whether it got its whole output",
                [](const Line& line) { return line.sequence->status == serve::Status::finished ? 1 : 0; })};
     for (std::size_t cause = 0; cause < serve::kCauses; ++cause)
       columns.push_back(seconds_column<Line>(fmt::format("{}_s", serve::cause_names()[cause]),
-                                             fmt::format("part of its life that went to {}", serve::cause_names()[cause]),
+                                             fmt::format("part of its total time that went to {}", serve::cause_names()[cause]),
                                              [cause](const Line& line) { return line.sequence->spent[cause]; }));
     return columns;
   }();
@@ -93,11 +93,11 @@ const std::vector<report::StreamedColumn<serve::StepRecord>>& step_columns() {
         number("replica", "1", "the engine, from 0", [](const Row& row) { return row.replica; }),
         number("step", "1", "its number at that engine, from 0", [](const Row& row) { return row.step; }),
         seconds_column<Row>("start_s", "when it began", [](const Row& row) { return row.start; }),
-        seconds_column<Row>("duration_s", "time that it takes", [](const Row& row) { return row.price.total(); }),
+        seconds_column<Row>("duration_s", "its duration", [](const Row& row) { return row.price.total(); }),
         number("requests", "1", "requests in the step", [](const Row& row) { return row.plan->items.size(); }),
         number("waiting", "requests", "requests left in the queue when it began",
                [](const Row& row) { return row.plan->waiting; }),
-        number("prefill_rows", "tokens", "tokens of prompts, and of what preemptions lost, that it computes",
+        number("prefill_rows", "tokens", "tokens of prompts, and of work lost to preemptions, that it computes",
                [](const Row& row) { return row.prefill_rows; }),
         number("decode_rows", "tokens", "tokens of decoding requests that it computes, drafts included",
                [](const Row& row) { return row.decode_rows; }),
@@ -107,7 +107,7 @@ const std::vector<report::StreamedColumn<serve::StepRecord>>& step_columns() {
                [](const Row& row) { return row.plan->preempted; }),
         number("free_blocks", "blocks", "blocks left in the pool when it began",
                [](const Row& row) { return row.plan->free_blocks; }),
-        number("draft_length", "tokens", "tokens that it drafts for the next step of each request",
+        number("draft_length", "tokens", "tokens that it drafts per request for the next step",
                [](const Row& row) { return row.plan->draft_length; })};
   }();
   return list;

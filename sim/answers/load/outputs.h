@@ -14,16 +14,16 @@
 
 namespace specsim::load {
 
-// A moment in seconds, to the picosecond, without zeros at its end; "" for kNever.
+// A moment in seconds, to the picosecond, without trailing zeros; "" for kNever.
 std::string seconds_text(arrivals::Picoseconds time);
 
-// A line for each request that was sent: when it was sent, scheduled first, got its first and last token; what it had; its
-// rounds; and the milliseconds that its life went to, by cause.
+// A line per request that was sent: the times when it was sent, first scheduled, got its first and last token; its tokens and
+// rounds; and the milliseconds of its life by cause.
 std::string requests_csv(const serve::SimulationResult& result);
 // requests.csv and steps.csv and their columns, for the reference page.
 std::vector<report::FileInfo> output_infos();
 
-// Several that look at once.
+// Passes each call to several observers.
 class StepObservers final : public serve::StepObserver {
  public:
   void add(serve::StepObserver& one) { all_.push_back(&one); }
@@ -36,8 +36,8 @@ class StepObservers final : public serve::StepObserver {
   std::vector<serve::StepObserver*> all_;
 };
 
-// A timeline of a run, for Perfetto: a track for each of the first `tracks` requests, with its waiting, its steps and what they
-// gave, and graphs of the batch, the queue and the pool of each replica.
+// A timeline of a run for Perfetto. It has a track for each of the first `tracks` requests, with its waiting time, its steps and
+// their tokens. It has graphs of batch, queue and pool of each replica.
 class StepTimeline final : public serve::StepObserver {
  public:
   StepTimeline(const std::string& path, std::size_t tracks) : timeline_(path), tracks_(tracks) {}
@@ -47,7 +47,7 @@ class StepTimeline final : public serve::StepObserver {
  private:
   struct Track {
     engine::Timeline::Lane lane{};
-    arrivals::Picoseconds last = 0;  // what came before is drawn
+    arrivals::Picoseconds last = 0;  // everything before this moment is drawn
     std::uint32_t preemptions = 0;
     bool known = false;
   };

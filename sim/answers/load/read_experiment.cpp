@@ -25,11 +25,11 @@ constexpr const char* kDefaultSeed = "20260117";
 const std::vector<Parameter>& top_parameters() {
   static const std::vector<Parameter> parameters = {
       {"experiment", Type::text, "serve", "name of the experiment", {}, {}},
-      {"description", Type::text, "", "what it is for", {}, {}},
-      {"seed", Type::integer, kDefaultSeed, "all randomness follows from it", config::between(0, 9.2e18), {}},
+      {"description", Type::text, "", "purpose of the experiment", {}, {}},
+      {"seed", Type::integer, kDefaultSeed, "seed of all random numbers", config::between(0, 9.2e18), {}},
       {"serve", Type::value, {}, "the server and its clients", {}, {}},
-      {"cost", Type::value, {}, "how long passes take: {model: NAME, ...}, in seconds", {}, {}},
-      {"pair", Type::value, "", "distributions whose rounds are executed, where speculation states no acceptance", {}, {}},
+      {"cost", Type::value, {}, "latency of passes: {model: NAME, ...}, in seconds", {}, {}},
+      {"pair", Type::value, "", "distributions whose rounds are executed, if speculation states no acceptance", {}, {}},
       {"context", Type::value, "", "how they change along the text", {}, {}},
       {"decode", Type::value, "", "drafter and verifier of those rounds", {}, {}}};
   return parameters;
@@ -37,34 +37,35 @@ const std::vector<Parameter>& top_parameters() {
 
 const std::vector<Parameter>& serve_parameters() {
   static const std::vector<Parameter> parameters = {
-      {"scheduler", Type::value, "vllm_v1", "who computes what in a step: {kind: NAME, ...}", {}, {}},
+      {"scheduler", Type::value, "vllm_v1", "how steps are filled with tokens: {kind: NAME, ...}", {}, {}},
       {"kv", Type::value, "{}", "the paged cache", {}, {}},
       {"arrivals", Type::value, {}, "when requests are sent: {process: NAME, ...}", {}, {}},
       {"lengths",
        Type::value,
        "",
-       "{prompt: ..., output: ...}, or a workload: sharegpt, azure2023_conv, azure2023_code; where the arrivals bring none",
+       "{prompt: ..., output: ...}, or a workload: sharegpt, azure2023_conv, azure2023_code; used if the arrivals have no "
+       "lengths",
        {},
        {}},
-      {"speculation", Type::value, "", "drafting; left out: plain decoding", {}, {}},
+      {"speculation", Type::value, "", "drafting; if omitted, plain decoding", {}, {}},
       {"replicas", Type::value, "1", "engines, a number or {count, routing}", {}, {}},
-      {"slo", Type::value, "{}", "limits that requests are to keep", {}, {}},
+      {"slo", Type::value, "{}", "limits that requests must keep", {}, {}},
       {"warm_up",
        Type::text,
        "0",
-       "first requests that no figure of requests counts: a number, or mser: as many as MSER-5 drops, half of them at most",
+       "first requests that figures exclude: a number, or mser: as many as MSER-5 drops, at most half of them",
        {},
        {}},
       {"frontend_ms",
        Type::number,
        "0",
-       "between a client's sending and the engine's queue: HTTP, tokens of the prompt",
+       "time from a client's sending to the engine's queue: HTTP, tokenisation of the prompt",
        config::between(0, 1e6),
        {}},
       {"horizon_s",
        Type::number,
        "",
-       "simulated seconds at most; requests that are left then count as unstable",
+       "most simulated seconds; if requests are left then, the run counts as unstable",
        config::between(1e-3, 4e6),
        {}}};
   return parameters;
@@ -76,16 +77,17 @@ const std::vector<Parameter>& speculation_parameters() {
       {"acceptance",
        Type::value,
        "",
-       "{position_rates: [...]}, {conditional_rates: [...]}, {alpha: a} or {trace: FILE}; classes of requests may differ; left "
-       "out: rounds of "
+       "{position_rates: [...]}, {conditional_rates: [...]}, {alpha: a} or {trace: FILE}; classes of requests may differ; if "
+       "omitted, "
+       "rounds of "
        "pair and decode, executed",
        {},
        {}},
       {"method",
        Type::text,
        "",
-       "what drafts: eagle heads and draft_model keep a cache in the same blocks (a model also lays one row a sequence into the "
-       "budget), ngram neither computes nor keeps anything; left out: by the draft of cost, eagle where it knows none",
+       "the draft: eagle heads and draft_model keep a cache in the same blocks (a model also adds one row per sequence to the "
+       "budget), ngram neither computes nor keeps anything; if omitted, as the draft of cost, or eagle if cost has none",
        {},
        {"eagle", "draft_model", "ngram"}}};
   return parameters;
@@ -99,7 +101,7 @@ std::vector<std::string> preset_names() {
 
 const std::vector<Parameter>& slo_parameters() {
   static const std::vector<Parameter> parameters = {
-      {"preset", Type::text, "", "limits by name, which the others replace one by one", {}, preset_names()},
+      {"preset", Type::text, "", "limits by name; the other keys replace single limits", {}, preset_names()},
       {"ttft_ms", Type::number, "", "time to first token", config::between(0, 1e9), {}},
       {"tpot_ms", Type::number, "", "time per output token", config::between(0, 1e9), {}},
       {"e2el_ms", Type::number, "", "end to end", config::between(0, 1e9), {}},
@@ -119,7 +121,7 @@ const std::vector<Parameter>& length_parameters() {
       {"max_tokens",
        Type::integer,
        "",
-       "most output tokens that requests ask for: an output that ends before them ends unforeseen",
+       "most output tokens that requests ask for; the server does not know when a shorter output ends",
        config::between(1, arrivals::kMostTokens),
        {}}};
   return parameters;
@@ -128,24 +130,24 @@ const std::vector<Parameter>& length_parameters() {
 const std::vector<Parameter>& replica_parameters() {
   static const std::vector<Parameter> parameters = {
       {"count", Type::integer, "1", "engines", config::between(1, 4096), {}},
-      {"routing", Type::value, "round_robin", "who serves a request", {}, {}},
+      {"routing", Type::value, "round_robin", "which engine serves a request", {}, {}},
       {"prefill",
        Type::integer,
        "0",
-       "engines beside them that compute prompts alone, without speculation",
+       "additional engines that only compute prompts, without speculation",
        config::between(0, 4096),
        {}},
       {"link_gb_per_s",
        Type::number,
        "50",
-       "rate of the link that takes prompts' caches to the engines that decode, one after the other",
+       "rate of the link that carries prompts' caches to the decoding engines, one after the other",
        config::between(1e-3, 1e6),
        {}},
       {"link_ms", Type::number, "0", "its latency", config::between(0, 1e6), {}},
       {"first_token",
        Type::text,
        "prefill",
-       "engine whose first token the client gets: the one that computed the prompt, or, as behind vLLM's usual proxy, the one "
+       "engine whose first token the client gets: the one that computed the prompt, or, as with vLLM's usual proxy, the one "
        "that "
        "decodes, which computes the prompt's last token again",
        {},
@@ -153,20 +155,20 @@ const std::vector<Parameter>& replica_parameters() {
       {"kv_bytes_per_token",
        Type::number,
        "",
-       "size of a prompt's cache, where the cost model does not know it",
+       "size of a prompt's cache, if the cost model does not have it",
        config::between(1, 1e9),
        {}}};
   return parameters;
 }
 
-// {SELECTOR: NAME, ...} by a registry, or the name alone.
+// {SELECTOR: NAME, ...} from a registry, or the name alone.
 template <class Entry>
 config::Choice<Entry> choose(const config::Registry<Entry>& registry, const config::Value& value, const char* selector,
                              const std::string& what, Diagnostics& diagnostics) {
   return config::choose(registry, config::spelled_out(value, selector), selector, what, diagnostics);
 }
 
-// The cost model's config with the engine of the scheduler, where it takes one and names none.
+// The cost model's config with the scheduler's engine, if it takes an engine and names none.
 config::Value with_engine(const config::Value& cost, const serve::SchedulerEntry* scheduler) {
   if (scheduler == nullptr || scheduler->engine[0] == '\0' || !cost.is_map() || cost.find("engine") != nullptr) return cost;
   const config::Value* const model = cost.find("model");
@@ -189,16 +191,17 @@ std::shared_ptr<const cost::CostModel> read_cost(const config::Value& value, Dia
   return cost;
 }
 
-// The one cell of the config's own distributions and method.
+// The single cell of the config's own distributions and method.
 std::shared_ptr<const spec::Cell> read_cell(const config::Value& config, const std::string& file, const Location& where,
                                             Diagnostics& diagnostics) {
   config::Value own = config;
   std::erase_if(own.fields, [](const config::Field& field) { return field.key == "serve" || field.key == "cost"; });
   if (const config::Value* const kind = config::find_path(own, "decode.policy.kind"); kind != nullptr && kind->is_scalar())
     if (const draft::PolicyEntry* const policy = draft::policies().find(kind->text); policy != nullptr && policy->by_times) {
-      diagnostics.add(kind->where, fmt::format("policy {} in decode goes by round times, which are the server's, allowed: "
-                                               "serve.speculation.policy: {{kind: goodput}} or {{kind: adaptive, policy: {}}}",
-                                               kind->text, kind->text));
+      diagnostics.add(kind->where,
+                      fmt::format("policy {} in decode depends on round times, which the server determines, allowed: "
+                                  "serve.speculation.policy: {{kind: goodput}} or {{kind: adaptive, policy: {}}}",
+                                  kind->text, kind->text));
       return nullptr;
     }
   if (own.find("experiment") == nullptr) own.fields.push_back({"experiment", own.where, config::scalar("serve", own.where)});
@@ -213,8 +216,8 @@ std::shared_ptr<const spec::Cell> read_cell(const config::Value& config, const s
   }
   if (cell->policy() != nullptr && (*cell->policy())->shares_rows()) {
     diagnostics.add(where,
-                    fmt::format("decode's policy {} shares out the rows of a batch, and a server's batches are not decode's; "
-                                "allowed: one that chooses for each sequence",
+                    fmt::format("decode's policy {} divides the rows of a batch, and a server's batches are not those of decode; "
+                                "allowed: a policy that chooses for each sequence",
                                 cell->policy()->name()));
     return nullptr;
   }
@@ -226,7 +229,7 @@ std::shared_ptr<const spec::Cell> read_cell(const config::Value& config, const s
   return cell;
 }
 
-// Whether decode's method drafts what the server's policy asks for.
+// Checks that decode's method can draft the lengths of the server's policy.
 void check_lengths(const serve::ServerPolicy& policy, const spec::Cell& cell, const Location& where, Diagnostics& diagnostics) {
   const std::vector<int> lengths = policy.lengths();
   const bool cut = serve::executed_offers(cell, 1) && cell.draft_length() > 1;
@@ -246,14 +249,14 @@ void check_lengths(const serve::ServerPolicy& policy, const spec::Cell& cell, co
     }
 }
 
-// Whether each length that the policy may choose can be drafted where acceptance is stated.
+// Checks that every length that the policy may choose can be drafted with the stated acceptance.
 void check_lengths(const serve::ServerPolicy& policy, const serve::Acceptance& acceptance, const Location& where,
                    Diagnostics& diagnostics) {
   for (const int length : policy.lengths())
     if (!acceptance.offers(length)) {
       int most = 0;
       while (acceptance.offers(most + 1)) ++most;
-      diagnostics.add(where, fmt::format("the policy drafts up to {} tokens, allowed: no more than the trace's records hold, {}",
+      diagnostics.add(where, fmt::format("the policy drafts up to {} tokens, allowed: at most the drafts in the trace, {}",
                                          policy.longest(), most));
       return;
     }
@@ -261,19 +264,19 @@ void check_lengths(const serve::ServerPolicy& policy, const serve::Acceptance& a
 
 using KnowsDrafts = std::function<bool(draft::Confidence)>;
 
-// What a policy goes by and nobody tells it, of stated acceptance or of executed rounds.
+// The message for a policy that needs information on drafts which stated acceptance or executed rounds do not provide.
 std::string unknown_confidence(draft::Confidence confidence, const KnowsDrafts& knows, bool stated) {
   const char* const name = confidence == draft::Confidence::head ? "head" : "estimate";
   if (!stated)
     return fmt::format(
-        "confidence is {}, and drafts of fresh distributions or of recorded acceptance show nothing, allowed: "
+        "confidence is {}, and drafts of fresh distributions or of recorded acceptance have none, allowed: "
         "history, or contexts from a pool",
         name);
   const bool overlaps = knows(draft::Confidence::head);
   return fmt::format(
-      "confidence is {}, and {} of drafts, allowed: {}history, or pair and decode beside serve in place of "
+      "confidence is {}, and {} of drafts, allowed: {}history, or pair and decode next to serve instead of "
       "acceptance, whose rounds are executed",
-      name, overlaps ? "the trace tells overlaps" : "acceptance tells what is accepted and no more", overlaps ? "head, " : "");
+      name, overlaps ? "the trace records only overlaps" : "acceptance states only the acceptance", overlaps ? "head, " : "");
 }
 
 Speculation read_speculation(const config::Value& value, const config::Value& config, const std::string& file,
@@ -313,12 +316,12 @@ Speculation read_speculation(const config::Value& value, const config::Value& co
     if (acceptance && policy) check_lengths(*policy, *acceptance, where, diagnostics);
   } else if (config.find("pair") == nullptr || config.find("decode") == nullptr) {
     const std::unique_ptr<serve::ServerPolicy> policy = read_policy({}, {});
-    if (policy && policy->longest() == 0)  // nothing is drafted, so that nothing can be accepted
+    if (policy && policy->longest() == 0)  // without drafts nothing can be accepted
       speculation.acceptance = std::make_shared<const serve::StatedAcceptance>(serve::ClassRates{{{1.0, {0.0}, true}}});
     else if (policy)
       diagnostics.add(value.where,
                       "speculation states no acceptance, allowed: serve.speculation.acceptance, as {position_rates: [0.7, 0.5]}, "
-                      "or --alpha, --position-rates and their like; or pair and decode beside serve, whose rounds are executed");
+                      "or --alpha, --position-rates and similar; or pair and decode next to serve, whose rounds are executed");
   } else if (const std::shared_ptr<const spec::Cell> cell = read_cell(config, file, value.where, diagnostics)) {
     speculation.acceptance = cell;
     if (const auto policy = read_policy([&](int draft_length) { return serve::executed_offers(*cell, draft_length); },
@@ -326,7 +329,7 @@ Speculation read_speculation(const config::Value& value, const config::Value& co
       speculation.longest = policy->longest();
       if (policy->shares_rows() && !serve::executed_cuts(*cell)) {
         diagnostics.add(where,
-                        fmt::format("policy {} verifies a part of what was drafted, and decode drafts whole trees, or by a "
+                        fmt::format("policy {} verifies a part of the drafted tokens, and decode drafts whole trees, or by a "
                                     "policy of its own; allowed: a chain without a policy, drawn or guessed",
                                     choice.entry->info.name));
         return speculation;
@@ -338,11 +341,11 @@ Speculation read_speculation(const config::Value& value, const config::Value& co
   return speculation;
 }
 
-// The link between engines that compute prompts and those that decode.
+// The link from prompt engines to decoding engines.
 void read_link(const config::Arguments& replicas, const serve::SchedulerEntry* scheduler, ServeExperiment& experiment,
                Diagnostics& diagnostics) {
   if (scheduler != nullptr && *scheduler->not_apart != '\0')
-    diagnostics.add(replicas.where("prefill"), fmt::format("prefill stands beside scheduler {}, allowed: another one, for {}",
+    diagnostics.add(replicas.where("prefill"), fmt::format("prefill is set with scheduler {}, allowed: another one, since {}",
                                                            scheduler->info.name, scheduler->not_apart));
   double bytes = replicas.has("kv_bytes_per_token") ? replicas.number("kv_bytes_per_token") : 0.0;
   if (bytes == 0.0 && experiment.cost) {
@@ -351,8 +354,9 @@ void read_link(const config::Arguments& replicas, const serve::SchedulerEntry* s
     if (none && many) bytes = (many->needed_bytes() - none->needed_bytes()) * 1e-6;
   }
   if (bytes == 0.0)
-    diagnostics.add(replicas.where("prefill"),
-                    "the cost model does not know a token's cache, allowed: kv_bytes_per_token, or the cost model roofline");
+    diagnostics.add(
+        replicas.where("prefill"),
+        "the cost model does not have the size of a token's cache, allowed: kv_bytes_per_token, or the cost model roofline");
   experiment.link_ps_per_token = arrivals::kPicosecondsPerSecond * bytes / (1e9 * replicas.number("link_gb_per_s"));
   experiment.link_latency = std::llround(1e-3 * arrivals::kPicosecondsPerSecond * replicas.number("link_ms"));
   experiment.first_token_of_decode = replicas.text("first_token") == "decode";
@@ -372,7 +376,7 @@ void read_replicas(const config::Value& value, const serve::SchedulerEntry* sche
     if (sharing != experiment.replicas || experiment.prefill_engines > 0)
       diagnostics.add(
           arguments.where(experiment.prefill_engines > 0 ? "prefill" : "count"),
-          fmt::format("count is {}, prefill {}, and expert_parallel of the target {:g}, allowed: count {:g} and prefill 0, for "
+          fmt::format("count is {}, prefill {}, and expert_parallel of the target {:g}, allowed: count {:g} and prefill 0, since "
                       "engines that share experts step together",
                       experiment.replicas, experiment.prefill_engines, sharing, sharing));
   }
@@ -399,7 +403,7 @@ serve::Slo read_slo(const config::Value& value, Diagnostics& diagnostics) {
   if (arguments.has("percentile")) slo.percentile = arguments.number("percentile");
   if (arguments.has("percentile") && !slo.any())
     diagnostics.add(arguments.where("percentile"),
-                    "percentile stands without a limit, allowed: beside ttft_ms, tpot_ms or e2el_ms, or a preset");
+                    "percentile is set without a limit, allowed: with ttft_ms, tpot_ms or e2el_ms, or a preset");
   return slo;
 }
 
@@ -409,11 +413,11 @@ const std::vector<spec::SectionInfo>& serve_sections() {
   static const std::vector<spec::SectionInfo> sections = {
       {"(top level of specsim serve)", "a server's config", top_parameters()},
       {"serve", "the server and its clients", serve_parameters()},
-      {"serve.kv", "the paged cache; left out, memory never ends", serve::kv_parameters()},
-      {"serve.lengths", "lengths of requests, where the arrivals bring none", length_parameters()},
+      {"serve.kv", "the paged cache; if omitted, memory is unlimited", serve::kv_parameters()},
+      {"serve.lengths", "lengths of requests, if the arrivals have none", length_parameters()},
       {"serve.speculation", "drafting", speculation_parameters()},
-      {"serve.replicas", "engines behind one queue of clients", replica_parameters()},
-      {"serve.slo", "limits that requests are to keep", slo_parameters()}};
+      {"serve.replicas", "engines that share one queue of clients", replica_parameters()},
+      {"serve.slo", "limits that requests must keep", slo_parameters()}};
   return sections;
 }
 
@@ -454,7 +458,7 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
         !experiment.arrivals || !experiment.arrivals->with_requests(1) || arrivals.arguments.given("requests");
   }
   experiment.lengths_where = serve.where("arrivals");
-  // Arrivals that bring their own leave them unused, so that one config serves a trace and a rate.
+  // Arrivals with their own lengths ignore these, so that one config serves a trace and a rate.
   if (experiment.arrivals && (serve.has("lengths") || !arrivals.entry->brings_lengths)) {
     const std::size_t before_lengths = diagnostics.list().size();
     const config::Value lengths =

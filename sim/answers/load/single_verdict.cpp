@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kPicosecondsPerMillisecond = 1e9;
 
-// Milliseconds of a request on both servers, in the order of sending.
+// Milliseconds of each request on both servers, in the order of sending.
 struct Paired {
   std::vector<double> plain;
   std::vector<double> speculative;
@@ -26,16 +26,16 @@ struct Paired {
 struct Change {
   double before = 0.0;
   double after = 0.0;
-  double half_width = 0.0;  // half of the 95 % interval around after / before, by the requests alone; NaN: not known
+  double half_width = 0.0;  // half of the 95 % interval of after / before, from the requests alone; NaN: unknown
   [[nodiscard]] bool falls() const { return after < before; }
-  // Of the speculating server over the plain one, with the latency model's error.
+  // The gain of speculation, with the latency model's error.
   [[nodiscard]] plan::Gain gain(double latency_error) const {
     const double sampled = std::isnan(half_width) ? 0.0 : half_width / report::kIn95 * before / after;
     return {std::log(before / after), std::hypot(sampled, latency_error)};
   }
 };
 
-// A request that is slow on both servers moves both means, and hardly their ratio r: its error is that of the mean of
+// A request that is slow on both servers moves both means, but hardly their ratio r. So the error of r is that of the mean of
 // (speculative - r plain) / (mean plain), from means over stretches of requests (the delta method).
 Change change_of(const Paired& pairs) {
   Change change;
@@ -54,7 +54,7 @@ Change change_of(const Paired& pairs) {
 
 std::string percent(double before, double after) { return fmt::format("{:+.1f} %", 100.0 * (after / before - 1.0)); }
 
-// Four digits, and never a power of ten.
+// Four digits, without exponents.
 std::string digits(double value) { return value >= 1000.0 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value); }
 
 // "27.4 -> 12.8 ms (-53.2 %, 95 %: -58.1 to -47.6)".
@@ -94,10 +94,9 @@ std::string single_verdict(const serve::SimulationResult& plain, const serve::Su
                        !speculative_summary.stable;
   const double before = plain_summary.output_throughput;
   const double after = speculative_summary.output_throughput;
-  const std::string whether = !limited || each.falls() == (after > before)
-                                  ? plan::verdict_text(each.gain(latency_error))
-                              : each.falls() ? "pays in TPOT and not in throughput"
-                                             : "pays in throughput and not in TPOT";
+  const std::string whether = !limited || each.falls() == (after > before) ? plan::verdict_text(each.gain(latency_error))
+                              : each.falls()                               ? "pays in TPOT but not in throughput"
+                                                                           : "pays in throughput but not in TPOT";
   const std::string throughput =
       limited ? fmt::format("output tokens/s {} -> {} ({})", digits(before), digits(after), percent(before, after))
               : "both servers keep up with the load";

@@ -1,4 +1,4 @@
-// What one run says of a server with speculation beside the plain one that met the same requests, in words.
+// The result of one run in words: a server with speculation compared with the same server without it, on the same requests.
 #pragma once
 
 #include "sim/serving/serve/metrics.h"
@@ -7,11 +7,11 @@
 
 namespace specsim::load {
 
-// Whether speculation pays at this load, by mean TPOT and output throughput, and what it does to the mean TTFT. Each request's
-// difference is taken by itself, over the requests that both servers finished and no warm-up leaves out: the intervals are those
-// of these differences, by batches of requests in the order of sending, with what the latency model leaves open of the comparison
-// (comparison_error). `closed`: clients send as fast as the server answers.
-// An overloaded server has no mean TTFT. "" where both servers finished no request.
+// Reports whether speculation pays at this load, by mean TPOT and output throughput, and how it changes the mean TTFT. It uses
+// each request's difference between the servers, for requests that both finished after the warm-up. The intervals come from
+// these differences, in batches of requests in the order of sending, and include the latency model's error for this comparison
+// (comparison_error). `closed`: clients send as fast as the server answers. An overloaded server has no mean TTFT. "" if no
+// request finished on both servers.
 std::string single_verdict(const serve::SimulationResult& plain, const serve::Summary& plain_summary,
                            const serve::SimulationResult& speculative, const serve::Summary& speculative_summary, bool closed,
                            double latency_error);

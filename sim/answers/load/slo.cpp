@@ -14,7 +14,7 @@ namespace specsim::load {
 
 namespace {
 
-constexpr double kResolution = 64.0;  // parts that the distance between two loads of a curve is cut into
+constexpr double kResolution = 64.0;  // the search ends at this fraction of the distance between two loads of a curve
 
 serve::Slo limits(double ttft_ms, double tpot_ms, double percentile) {
   serve::Slo slo;
@@ -24,7 +24,7 @@ serve::Slo limits(double ttft_ms, double tpot_ms, double percentile) {
   return slo;
 }
 
-// Attainment as DistServe has it: the share of requests that keep both.
+// Attainment as in DistServe: the share of requests that keep both limits.
 serve::Slo jointly(serve::Slo slo) {
   slo.jointly = true;
   return slo;
@@ -34,8 +34,8 @@ CurvePoint point_at(const ServeExperiment& experiment, double load, const report
   return {load, experiment.speculation.has_value(), {}, capacity, 0};
 }
 
-// Where the margin of one replication goes through zero, on a straight line between loads that were run; at the capacity at most,
-// and at the first or last load where it never does. `tried`: by load.
+// The load at which one replication's margin is zero, by linear interpolation between the loads that were run. At most the
+// capacity; the first or last load if the margin never crosses zero. `tried`: by load.
 double own_limit(const std::vector<CurvePoint>& tried, std::size_t replication, const serve::Slo& slo) {
   double before = NAN;
   double at = NAN;
@@ -97,7 +97,7 @@ LoadLimit largest_load(const ServeExperiment& experiment, Load load, std::vector
       double middle = 0.5 * (limit.keeps + limit.fails);
       if (load == Load::concurrency) middle = std::floor(middle);
       std::vector<CurvePoint> point = {point_at(experiment, middle, tried.front().capacity)};
-      if (point.front().beyond()) {  // nothing to run for
+      if (point.front().beyond()) {  // no run needed
         limit.fails = middle;
         continue;
       }
@@ -140,7 +140,7 @@ std::string limit_text(const LoadLimit& limit) {
 }
 
 std::string best_length_text(const std::vector<LengthLimit>& limits, Load load) {
-  const auto reach = [](const LengthLimit& one) {  // where all of those tried keep it, it may be any load from there on
+  const auto reach = [](const LengthLimit& one) {  // if all loads tried keep the SLO, the limit may be any higher load
     return std::isnan(one.limit.keeps) ? -1.0 : std::isnan(one.limit.fails) ? INFINITY : one.limit.keeps;
   };
   double most = 0.0;
@@ -149,7 +149,7 @@ std::string best_length_text(const std::vector<LengthLimit>& limits, Load load) 
   std::set<int> best;
   for (const LengthLimit& one : limits)
     if (reach(one) == most) best.insert(one.draft_length);
-  if (best.size() > 1) best.erase(-1);  // it is one of them, or no better
+  if (best.size() > 1) best.erase(-1);  // it equals one of them, or is no better
   std::string list;
   for (const int length : best) list += (list.empty() ? "" : ", ") + (length < 0 ? "the config's own" : std::to_string(length));
   if (!std::isinf(most)) return fmt::format("draft length that keeps the SLO up to the largest {}: {}", load_name(load), list);
@@ -164,14 +164,14 @@ std::vector<report::Column<LengthLimit>> limit_columns(const std::string& load) 
   return {{"draft_length", "tokens", "draft length of policy fixed; -1: the config's own policy",
            [](const Line& line) { return std::to_string(line.draft_length); }},
           {fmt::format("largest_{}_that_keeps", load), "1/s or 1",
-           "largest load that was found to keep the SLO; empty: none of those tried",
+           "largest load found that keeps the SLO; empty: none of those tried",
            [](const Line& line) { return csv_real(line.limit.keeps); }},
           {fmt::format("smallest_{}_that_does_not", load), "1/s or 1",
-           "smallest load above it that does not; empty: all of those tried keep it",
+           "smallest load above it that does not; empty: all loads tried keep it",
            [](const Line& line) { return csv_real(line.limit.fails); }},
           {"half_width", "1/s or 1", "half a 95 % interval of that limit, from the replications' own; empty: one replication",
            [](const Line& line) { return csv_real(line.limit.half_width); }},
-          {"capacity", "1/s", "rate that the server completes, above which no load keeps the SLO; empty where it is not known",
+          {"capacity", "1/s", "rate that the server completes, above which no load keeps the SLO; empty if unknown",
            [](const Line& line) { return csv_real(line.limit.capacity); }}};
 }
 
@@ -183,7 +183,7 @@ std::string limits_csv(const std::vector<LengthLimit>& limits, Load load) {
 
 report::FileInfo limits_info() {
   return {"slo.csv of serve", report::column_infos(limit_columns("rate")),
-          "Of a sweep over concurrency `concurrency` stands in the place of `rate`."};
+          "In a sweep over concurrency the column `concurrency` replaces `rate`."};
 }
 
 }  // namespace specsim::load

@@ -15,7 +15,7 @@ serve::DraftMethod read_method(const config::Arguments& arguments, const Specula
   const cost::Deployment* const known = cost != nullptr ? cost->deployment() : nullptr;
   const bool has_draft = known != nullptr && known->draft.has_value();
   const bool without_passes = speculation.executed() != nullptr && serve::drafts_without_passes(*speculation.executed());
-  // Whatever reads the target's hidden states is a head of it; a model of its own reads tokens.
+  // A draft that reads the target's hidden states is a head; an independent draft model reads tokens.
   const bool own_model = has_draft && !known->draft->on_target() && !known->draft->shares_lm_head;
   const std::string method = without_passes            ? "ngram"
                              : arguments.has("method") ? arguments.text("method")
@@ -27,15 +27,15 @@ serve::DraftMethod read_method(const config::Arguments& arguments, const Specula
   if (has_draft && speculation.longest > 0) {
     const std::string& draft = known->draft->name;
     if (without_passes)
-      wrong("decode drafts without a model, and the draft " + draft + " would take memory", "draft: none");
+      wrong("decode drafts without a model, but the draft " + draft + " would use memory", "draft: none");
     else if (method == "ngram")
-      wrong("method ngram stands beside the draft " + draft + ", which would take memory and compute nothing", "draft: none");
+      wrong("method ngram is set with the draft " + draft + ", which would use memory and compute nothing", "draft: none");
     else if (method == "eagle" && own_model)
-      wrong("method eagle stands beside the draft " + draft + ", a model of its own", "draft_model");
+      wrong("method eagle is set with the draft " + draft + ", an independent model", "draft_model");
     else if (method == "draft_model" && !own_model)
-      wrong("method draft_model stands beside the draft " + draft + ", a head of the target", "eagle");
+      wrong("method draft_model is set with the draft " + draft + ", a head of the target", "eagle");
   } else if (known != nullptr && method != "ngram" && speculation.longest > 0) {
-    wrong("nothing drafts: the cost model prices no draft", "a draft, or method ngram");
+    wrong("nothing drafts: the cost model has no draft", "a draft, or method ngram");
   }
   return method == "ngram"         ? serve::DraftMethod::ngram
          : method == "draft_model" ? serve::DraftMethod::draft_model
@@ -58,14 +58,15 @@ void check_start(ServeExperiment& experiment, const serve::Scheduler& scheduler,
     const serve::StepPricer pricer(*experiment.cost, speculation.method, scheduler.host_time());
     if (pricer.price(work, 1).draft == 0)
       experiment.warnings.emplace_back(
-          "the cost model prices no pass of a draft, so that drafts are free: draft_fixed_ms and its kin, or method ngram for a "
+          "the cost model has no time for a pass of a draft, so drafts are free: set draft_fixed_ms and similar keys, or method "
+          "ngram for a "
           "draft that takes no time");
   }
   if (speculation.stated() != nullptr)
     if (const int stated = serve::stated_places(*speculation.stated()); speculation.longest > stated)
       experiment.warnings.push_back(fmt::format(
-          "the policy drafts up to {} tokens and acceptance is stated for {}: the rate of the last one, given that it "
-          "is reached, goes on behind it, where measured rates may fall",
+          "the policy drafts up to {} tokens, but acceptance is stated for {}: the rate of the last one, given that it "
+          "is reached, is used for later ones, although measured rates may fall",
           speculation.longest, stated));
 }
 

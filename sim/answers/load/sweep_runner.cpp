@@ -86,7 +86,8 @@ std::vector<std::vector<serve::Summary>> SweepRunner::run(const std::vector<Serv
     std::once_flag made;
     std::unique_ptr<serve::Acceptance> acceptance;
   };
-  std::map<std::size_t, std::vector<Shared>> shared;  // [requests][replication]: rounds are executed for as many requests
+  // [requests][replication]: one execution of rounds serves all points with as many requests
+  std::map<std::size_t, std::vector<Shared>> shared;
   for (const ServeExperiment& point : points)
     if (auto& those = shared[point.chosen_requests]; those.empty()) those = std::vector<Shared>(runs);
   std::mutex telling;

@@ -16,7 +16,7 @@ struct Pair {
   const CurvePoint* speculative;
 };
 
-// "up to 12", "at every load that was tried", "at none of them"; by whether it pays at each load.
+// "up to 12", "at every load that was tried", "at none of them", given whether speculation pays at each load.
 std::string up_to(const std::vector<Pair>& pairs, const std::vector<bool>& pays, Load load) {
   if (std::all_of(pays.begin(), pays.end(), [](bool yes) { return yes; })) return "at every load tried";
   if (std::none_of(pays.begin(), pays.end(), [](bool yes) { return yes; })) return "at no load tried";
@@ -31,7 +31,7 @@ std::string up_to(const std::vector<Pair>& pairs, const std::vector<bool>& pays,
   return fmt::format("at {} {}", load_name(load), list);
 }
 
-// Replication by replication, since both meet the same requests: what speculation adds to a figure.
+// The change of a figure by speculation, replication by replication, since both servers meet the same requests.
 CurveFigure difference(const Pair& pair, double (*of)(const serve::Summary&)) {
   std::vector<double> samples;
   for (std::size_t i = 0; i < pair.plain->replications.size(); ++i)
@@ -40,7 +40,7 @@ CurveFigure difference(const Pair& pair, double (*of)(const serve::Summary&)) {
   return {mean.value, report::half_width(mean)};
 }
 
-// The loads at which the interval of the difference holds zero; "" where there are none, or no intervals.
+// The loads at which the difference's interval contains zero; "" if there are none, or no intervals.
 std::string undecided(const std::vector<Pair>& pairs, double (*of)(const serve::Summary&), Load load) {
   std::string list;
   for (const Pair& pair : pairs) {
@@ -51,8 +51,9 @@ std::string undecided(const std::vector<Pair>& pairs, double (*of)(const serve::
   return list.empty() ? "" : fmt::format(" (within the noise of the replications at {} {})", load_name(load), list);
 }
 
-// Where one replication's ratio of the two figures (plain = 1) goes through 1, on a straight line between the loads around it,
-// both in logarithms; at the first or last load where it never does. `rises`: speculation pays where the ratio is below 1.
+// The load at which one replication's ratio of the two figures (baseline = 1) crosses 1. Linear interpolation between the
+// neighbouring loads, both in logarithms; the first or last load if it never crosses. `rises`: speculation pays if the ratio is
+// below 1.
 double crossing_of(const std::vector<Pair>& pairs, std::size_t replication, double (*of)(const serve::Summary&), bool rises) {
   double before = NAN;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
@@ -69,14 +70,14 @@ double crossing_of(const std::vector<Pair>& pairs, std::size_t replication, doub
   return pairs.back().plain->load;
 }
 
-// "; the curves cross at rate 52.1 ± 1.3", where speculation pays up to some load and no longer at the next. "" elsewhere.
+// "; the curves cross at rate 52.1 ± 1.3" if speculation pays up to some load and not at the next; "" otherwise.
 std::string crossing(const std::vector<Pair>& pairs, const std::vector<bool>& pays, double (*of)(const serve::Summary&),
                      bool rises, Load load) {
   if (!pays.front() || pays.back() || !std::is_sorted(pays.rbegin(), pays.rend())) return "";
   std::vector<double> each;
   for (std::size_t i = 0; i < pairs.front().plain->replications.size(); ++i) each.push_back(crossing_of(pairs, i, of, rises));
   const report::Estimate mean = report::mean_of(each);
-  // The loads around the crossing, whose ratios it is made from.
+  // The loads around the crossing, whose ratios determine it.
   const auto after = static_cast<std::size_t>(std::find(pays.begin(), pays.end(), false) - pays.begin());
   bool told = true;
   for (const std::size_t i : {after - 1, after}) told = told && tells_waits(*pairs[i].plain) && tells_waits(*pairs[i].speculative);
@@ -84,23 +85,23 @@ std::string crossing(const std::vector<Pair>& pairs, const std::vector<bool>& pa
                      with_interval(mean.value, load != Load::rate || told ? report::half_width(mean) : NAN));
 }
 
-// What is said of output throughput. At a rate that both keep up with they emit what the clients ask for, whatever the server: a
-// difference there is how soon the last request ends.
+// The line on output throughput. At a rate that both servers keep up with, output throughput is what the clients ask for,
+// whatever the server. A difference there only reflects when the last request ends.
 std::string throughput_line(const std::vector<Pair>& pairs, Load load) {
   const auto throughput = [](const serve::Summary& s) { return s.output_throughput; };
   std::vector<Pair> limited;
   for (const Pair& pair : pairs)
     if (load != Load::rate || overloaded(*pair.plain) || overloaded(*pair.speculative)) limited.push_back(pair);
-  if (limited.empty()) return "both keep up with every rate tried: output throughput is what the clients ask for";
+  if (limited.empty()) return "both keep up with every rate tried: output throughput equals the clients' demand";
   std::vector<bool> more;
   for (const Pair& pair : limited)
     more.push_back(figure(*pair.speculative, throughput).mean > figure(*pair.plain, throughput).mean);
-  return (limited.size() < pairs.size() ? "where one of them is overloaded, speculation raises output throughput "
+  return (limited.size() < pairs.size() ? "if one of them is overloaded, speculation raises output throughput "
                                         : "speculation raises output throughput ") +
          up_to(limited, more, load) + undecided(limited, throughput, load) + crossing(limited, more, throughput, false, load);
 }
 
-// What one of the two servers completes at most, and at which rate of the curve more than that is sent. "" without such points.
+// The largest rate that one of the two servers completes, and the first rate of the curve above it. "" without such points.
 std::string largest_stable(const std::vector<CurvePoint>& curve, bool speculative) {
   double largest = NAN;
   double overload = NAN;
@@ -124,7 +125,7 @@ std::string largest_stable(const std::vector<CurvePoint>& curve, bool speculativ
                      std::isnan(overload) ? "" : fmt::format("; overloaded at rate {:g}", overload));
 }
 
-// The loads at which clients sent for too short a time; not those of overloaded servers, where no time is long enough.
+// The loads at which clients sent for too short a time. Excludes overloaded servers, since no time is long enough for them.
 std::string too_short(const std::vector<CurvePoint>& curve, Load load) {
   std::size_t needed = 0;
   std::string list;
@@ -137,8 +138,8 @@ std::string too_short(const std::vector<CurvePoint>& curve, Load load) {
   }
   if (list.empty()) return "";
   return fmt::format(
-      "run too short at {} {}: at least {} requests (--requests) make its figures those of a server that has been running for "
-      "long",
+      "run too short for steady state at {} {}: use --requests {} or "
+      "more",
       load_name(load), list, needed);
 }
 

@@ -35,14 +35,14 @@ AcceptanceCurve from_rates(std::string source, const std::vector<double>& rates,
   return curve;
 }
 
-// Whole rounds of a request that drafts `draft_length` tokens a round, and what they emit; expectations for overlaps.
+// Whole rounds of a request with `draft_length` drafted tokens per round, and their emitted tokens; expectations for overlaps.
 struct Walk {
   double rounds = 0.0;
   double emitted = 0.0;
   double full = 0.0;
 };
 
-// The next draft length's figures, from each part's.
+// Adds the next draft length's figures, computed from those of the parts.
 void add_draft_length(AcceptanceCurve& curve, const std::vector<Walk>& parts) {
   Walk all;
   for (const Walk& part : parts) {
@@ -62,7 +62,7 @@ void add_draft_length(AcceptanceCurve& curve, const std::vector<Walk>& parts) {
     const double own = (parts[p].emitted - ratio * parts[p].rounds) / total;
     curve.parts[p].push_back(ratio + (share < 1.0 ? own * (n - 1.0) / (1.0 - share) : 0.0));
   }
-  // Kish's effective number of parts, less one; the least of all draft lengths.
+  // Kish's effective number of parts, less one; the minimum over draft lengths.
   const double freedom = squares > 0.0 ? 1.0 / squares - 1.0 : 0.0;
   if (!(curve.freedom <= freedom)) curve.freedom = freedom;
 }
@@ -75,7 +75,7 @@ void end_parts(AcceptanceCurve& curve) {
 
 Walk walk_accepted(const families::AcceptanceRecord& request, int draft_length) {
   Walk walk;
-  // No round starts where the end could cut it: leaving out the ones that it does cut would leave out the longest.
+  // Rounds that the end could cut are not started. Omitting only the rounds that it does cut would omit the longest ones.
   for (const int accepted : families::walked_rounds(request, draft_length)) {
     walk.rounds += 1.0;
     walk.emitted += accepted + 1.0;
@@ -84,7 +84,7 @@ Walk walk_accepted(const families::AcceptanceRecord& request, int draft_length) 
   return walk;
 }
 
-// Recorded rounds, each cut to `draft_length`; one that drafted less is left out.
+// Recorded rounds, each cut to `draft_length`; rounds that drafted less are omitted.
 Walk walk_rounds(const families::AcceptanceRecord& request, int draft_length) {
   Walk walk;
   for (std::size_t i = 0; i < request.accepted.size(); ++i) {
@@ -99,12 +99,13 @@ Walk walk_rounds(const families::AcceptanceRecord& request, int draft_length) {
 Walk walk_overlaps(const families::AcceptanceRecord& request, int draft_length) {
   Walk walk;
   const std::size_t size = request.overlap.size();
-  std::vector<double> starts(size + 1, 0.0);  // probability that a round starts here
+  std::vector<double> starts(size + 1, 0.0);  // probability that a round starts at this position
   starts[0] = 1.0;
   for (std::size_t at = 0; at + static_cast<std::size_t>(draft_length) < size; ++at) {
     double reached = starts[at];
     for (int j = 0; j <= draft_length && reached > 0.0; ++j) {
-      const std::size_t last = at + static_cast<std::size_t>(j);  // the final token's place, if the round stops after j accepted
+      // place of the final token if the round stops after j accepted tokens
+      const std::size_t last = at + static_cast<std::size_t>(j);
       const double goes_on = j < draft_length ? request.overlap[last] : 0.0;
       const double stops = reached * (1.0 - goes_on);
       walk.rounds += stops;
@@ -117,14 +118,14 @@ Walk walk_overlaps(const families::AcceptanceRecord& request, int draft_length) 
   return walk;
 }
 
-// Whether the overlaps are outcomes, written as probabilities.
+// Whether the overlaps are outcomes, written as probabilities 0 and 1.
 bool all_outcomes(const std::vector<families::AcceptanceRecord>& records) {
   return std::all_of(records.begin(), records.end(), [](const families::AcceptanceRecord& record) {
     return std::all_of(record.overlap.begin(), record.overlap.end(), [](double x) { return x == 0.0 || x == 1.0; });
   });
 }
 
-// The curve of recorded requests, at least one and all of one form; `source` is what messages name.
+// The curve of recorded requests, at least one and all of one form. `source` is their name in messages.
 AcceptanceCurve record_curve(const std::vector<families::AcceptanceRecord>& requests, const std::string& source, int longest) {
   using families::RecordForm;
   const RecordForm form = requests[0].form;
@@ -145,15 +146,15 @@ AcceptanceCurve record_curve(const std::vector<families::AcceptanceRecord>& requ
   AcceptanceCurve curve;
   if (form == RecordForm::rounds)
     curve.source =
-        fmt::format("record of {} requests, {} rounds ({}), good for draft length {}; shorter ones by the same rounds, cut",
+        fmt::format("record of {} requests, {} rounds ({}), valid for draft length {}; shorter ones use the same rounds, cut",
                     requests.size(), positions, source, longest);
   else
     curve.source =
-        fmt::format("{} trace of {} requests, {} positions ({}), good for draft lengths to {}",
+        fmt::format("{} trace of {} requests, {} positions ({}), valid for draft lengths up to {}",
                     form == RecordForm::overlap ? "overlap" : "acceptance", requests.size(), positions, source, longest);
   if (form == RecordForm::overlap && all_outcomes(requests))
     curve.source +=
-        ", but outcomes without their depth: where acceptance falls with depth, long drafts look better than they are "
+        ", but outcomes without their depth: if acceptance falls with depth, long drafts look better than they are "
         "(a record of accepted prefixes or of rounds keeps it)";
   curve.measured = longest;
   const std::size_t parts = std::min(kParts, requests.size());
@@ -242,7 +243,7 @@ AcceptanceCurve length_acceptance(double mean_length, int draft_length, int long
 AcceptanceCurve rate_acceptance(double rate, int draft_length, int longest) {
   AcceptanceCurve curve = length_acceptance(1.0 + rate * draft_length, draft_length, longest);
   curve.source = fmt::format(
-      "{:.4g} of the tokens of {} drafted a round, as alpha {:.4f} at every position (if every round drafted {}: "
+      "{:.4g} of the tokens of {} drafted per round, as alpha {:.4f} at every position (if every round drafted {}: "
       "a confidence threshold such as llama.cpp's p-min drafts fewer, and makes this too high)",
       rate, draft_length, curve.equivalent_alpha(1), draft_length);
   return curve;
@@ -264,7 +265,7 @@ AcceptanceCurve overlap_acceptance(const std::vector<std::vector<double>>& overl
     requests.emplace_back();
     requests.back().overlap = request;
   }
-  if (requests.empty()) throw BadInput({source, 0, 0}, "no request with a position that was judged, allowed: at least one");
+  if (requests.empty()) throw BadInput({source, 0, 0}, "no request with a judged position, allowed: at least one");
   return record_curve(requests, source, longest);
 }
 
@@ -288,7 +289,7 @@ AcceptanceCurve simulated_acceptance(const spec::Cell& cell, int longest, std::u
     std::vector<Walk> walks;
     for (const decode::Counts& part : parts) {
       const auto whole = static_cast<double>(part.rounds);
-      // The rate is that of all rounds, also of those that a request's end cut short.
+      // The rate over all rounds, including those that a request's end cut short.
       const double full = k == 0 ? whole
                                  : whole * static_cast<double>(part.accepted.back()) /
                                        std::max(1.0, static_cast<double>(part.rounds + part.cut_rounds));
@@ -305,7 +306,7 @@ AcceptanceCurve simulated_acceptance(const spec::Cell& cell, int longest, std::u
 AcceptanceCurve predicted_acceptance(const spec::Cell& cell, int longest) {
   AcceptanceCurve curve;
   curve.measured = longest;
-  if (cell.judges_blocks()) return {};  // its facts are of one draft length
+  if (cell.judges_blocks()) return {};  // its theory covers one draft length only
   spec::Cell own = cell;
   const judge::DistributionFacts facts = judge::gather_facts(own, spec::plan_of(own), nullptr);
   curve.tokens_per_round = {1.0};
@@ -315,7 +316,7 @@ AcceptanceCurve predicted_acceptance(const spec::Cell& cell, int longest) {
     const judge::Prediction prediction = judge::predict_exact(own, facts, own.work());
     if (!prediction.known) return {};
     curve.tokens_per_round.push_back(prediction.tokens_per_round);
-    // With several strata their shares of rounds are not at hand; the mean rate serves, for the token to catch up with.
+    // With several strata their shares of rounds are unknown here. The mean rate suffices for the token to catch up on.
     curve.full_rate.push_back(prediction.accepted_distribution.size() == 1 ? prediction.accepted_distribution[0].accepted.back()
                                                                            : std::pow(prediction.alpha, k));
   }

@@ -1,4 +1,5 @@
-// Everything that specsim plan says of one workload: the plan, how far it carries, what it hangs on, and how to start it.
+// The complete answer of specsim plan for one workload: the plan, its validity range, its sensitivities, and the commands to
+// start a server.
 #pragma once
 
 #include "sim/answers/plan/engines.h"
@@ -10,8 +11,8 @@
 
 namespace specsim::plan {
 
-// The first batch beyond the planned one, among the next few, at which the chosen draft length loses a twentieth of its speedup:
-// a few more sequences can start another tile or wave of every matrix product.
+// The first of the next few batches above the planned one at which the chosen draft length loses a twentieth of its speedup. A
+// few more sequences can start another tile or wave of every matrix product.
 struct Cliff {
   double batch = 0.0;
   double speedup = 0.0;       // speedup at that batch with the chosen draft length
@@ -21,15 +22,15 @@ struct Cliff {
 
 struct Advice {
   Plan plan;
-  std::optional<BreakEvenAlpha> break_even;         // break-even at the draft length that forgives most
-  std::optional<BreakEvenAlpha> break_even_chosen;  // break-even at the chosen draft length
+  std::optional<BreakEvenAlpha> break_even;         // at the draft length with the lowest break-even alpha
+  std::optional<BreakEvenAlpha> break_even_chosen;  // at the chosen draft length
   Regime regime = Regime::pays;
-  bool longer_do_not_fit = false;  // drafts that are longer than the plan's do not fit into memory
-  // Over batches and contexts beside the planned ones; empty where times are no seconds.
+  bool longer_do_not_fit = false;  // drafts longer than the plan's do not fit into memory
+  // Over batches and contexts around the planned ones; empty if times are not in seconds.
   std::vector<ScanPoint> by_batch;
   std::vector<ScanPoint> by_context;
   std::optional<Cliff> cliff;
-  // How the speedup at the chosen draft length changes; empty where that is 0, or where the cost model does not know.
+  // Sensitivity of the speedup at the chosen draft length; empty if that is 0, or if the cost model cannot compute it.
   double per_alpha = 0.0;                     // change of the speedup per unit of alpha
   std::optional<double> with_more_bandwidth;  // change of the speedup with 10 % more
   std::optional<double> with_more_host_time;  // change of the speedup with 10 % more
@@ -40,7 +41,7 @@ struct Advice {
   std::vector<std::string> warnings;
 };
 
-// Plans the workload, and works out the rest from the same prices. Times are in the cost model's unit, seconds where it knows
+// Plans the workload, and derives the rest from the same latencies. Times are in the cost model's unit, in seconds if it has
 // them.
 Advice advise(const cost::CostModel& cost, const cost::Workload& workload, const AcceptanceCurve& curve);
 

@@ -33,7 +33,7 @@ MethodValues likeliest(MethodValues method) {
   return method;
 }
 
-// The draft's likeliest token, and the likeliest after it, and so on: what servers draft unless they are told to draw.
+// Chains of the draft's likeliest tokens, the default of servers.
 MethodValues argmax_chain(std::int64_t draft_length) {
   MethodValues method = chain(draft_length, "token");
   method.drafter.settings.emplace_back("selection", std::string("argmax"));
@@ -45,22 +45,22 @@ MethodValues without_replacement(MethodValues method) {
   return method;
 }
 
-// Sequoia's tree of `budget` tokens for `acceptance`, the chance that the child of each rank is the one accepted.
+// Sequoia's tree of `budget` tokens for `acceptance`, the probability that the child of each rank is the accepted one.
 MethodValues best_tree(std::int64_t budget, const std::vector<double>& acceptance, const std::string& verifier) {
   return {{"tree_sequoia", {{"budget", budget}, {"depth", std::int64_t{4}}, {"acceptance", acceptance}}},
           PartValues{verifier, {}}};
 }
 
-// The draft's likeliest tokens, chosen and not drawn (EAGLE-2).
+// The draft's likeliest tokens, not drawn ones (EAGLE-2).
 MethodValues likeliest_tokens(std::int64_t depth, std::int64_t width, std::int64_t nodes) {
   return {{"tree_dynamic", {{"depth", depth}, {"width", width}, {"nodes", nodes}}}, PartValues{"tree_point_mass", {}}};
 }
 
-// The same with the tree of EAGLE-2's program, as many tokens as pay alone.
+// The same with the tree of EAGLE-2's program, whose size is best for a single sequence.
 MethodValues shipped_tree() { return {{"tree_dynamic", {}}, PartValues{"tree_point_mass", {}}}; }
 
-// How many tokens the trees of a table have that are offered. Small tables are offered whole: the tree of two siblings is the
-// only one that [[0.3, 0.28]] has.
+// The sizes of the trees that are offered for a table. A small table is offered whole: [[0.3, 0.28]] has only one tree, of two
+// siblings.
 std::vector<std::int64_t> sizes_of_trees(const std::vector<std::vector<double>>& acceptance) {
   double level = 1.0;
   double nodes = 0.0;  // nodes of the whole table's tree
@@ -83,7 +83,7 @@ MethodValues shallow_tree(const std::vector<std::vector<double>>& acceptance, st
       {{"tree_ranked", {{"acceptance", acceptance}, {"nodes", nodes}, {"depth", depth}}}, PartValues{"tree_point_mass", {}}});
 }
 
-// Six significant digits, as a person would write the number.
+// Rounds to six significant digits.
 double six_digits(double x) { return config::as_number(fmt::format("{:.6g}", x)).value_or(x); }
 
 }  // namespace
@@ -118,7 +118,8 @@ double noise_of_draft(double alpha) {
 }
 
 spec::ExperimentValues methods_to_compare(double alpha, double temperature) {
-  // Ranks beyond the first share what is left in a row that falls by .4; this only says what tree to build.
+  // Ranks after the first share the remaining probability, in a row that falls by a factor of .4. This only determines which
+  // tree to build.
   std::vector<double> acceptance = {six_digits(alpha)};
   for (double share = 0.4; acceptance.size() < 4; share *= 0.4) acceptance.push_back(six_digits(share * (1.0 - alpha)));
   spec::ExperimentValues values;
@@ -133,7 +134,7 @@ spec::ExperimentValues methods_to_compare(double alpha, double temperature) {
   values.context_length = kDefaultContext;
   values.batches = {1, 8, 32};
   if (temperature == 0.0) {
-    // The draft ranks its tokens by its own distribution, as EAGLE-2 does, and not by what is left of it at temperature 0.
+    // The draft ranks its tokens by its own distribution, as EAGLE-2 does, and not by its distribution at temperature 0.
     values.pair.target_temperature = 0.0;
     values.method = argmax_chain(4);
     values.methods = {argmax_chain(2),

@@ -76,7 +76,7 @@ std::optional<theory::ClosedFormPrediction> answer_of(const theory::ClosedForm& 
   inputs.draft_seconds = cost_ratio;
   try {
     return form.evaluate(inputs);
-  } catch (const InvariantBroken&) {  // defined from some draft length on
+  } catch (const InvariantBroken&) {  // undefined at small draft lengths
     return std::nullopt;
   }
 }

@@ -14,10 +14,10 @@ namespace specsim::plan {
 
 namespace {
 
-constexpr double kWorthARise = 0.05;  // less is within the prices' own errors
-constexpr double kNotOffered = 1e6;   // logarithm of the speed that is lost with a length that nobody offers
+constexpr double kWorthARise = 0.05;  // a smaller gain is within the latency model's errors
+constexpr double kNotOffered = 1e6;   // logarithm of the speed lost with a length that is not offered
 
-// The least sum up to a place at which the length is so-and-so long, and the length of the place before.
+// The smallest sum up to a place with this draft length, and the length of the place before.
 struct Least {
   double sum = std::numeric_limits<double>::infinity();
   std::size_t before = 0;

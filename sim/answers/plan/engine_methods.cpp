@@ -16,7 +16,7 @@ bool among(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Whether the tokens of the cell's chains are drawn, and not the draft's likeliest or the text's.
+// Whether the tokens of the cell's chains are drawn; otherwise they are the draft's likeliest or copied from the text.
 bool draws(const spec::Cell& cell) {
   if (cell.argmax_draft()) return false;
   if (!cell.contexts->pairs.empty()) {

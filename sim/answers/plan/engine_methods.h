@@ -1,4 +1,4 @@
-// Whether a server's program has a method, by what its file in configs/engines says of it.
+// Whether a server supports a method, according to its file in configs/engines.
 #pragma once
 
 #include "sim/experiments/spec/cell.h"
@@ -8,10 +8,10 @@
 
 namespace specsim::plan {
 
-// Whether the engine that prices the cell drafts and verifies so; nothing where its file does not say, or where no GPU is priced.
-// Length policies are not asked for: servers have their own (docs/guides/serving.md).
+// Whether the cell's engine supports this drafting and verification; nullopt if its file does not state it, or if the cell has
+// no GPU. Length policies are not checked, since servers have their own (docs/guides/serving.md).
 std::optional<bool> engine_runs(const spec::Cell& cell);
-// That engine's name in the config; "" where engine_runs() is nothing.
+// That engine's name in the config; "" if engine_runs() is nullopt.
 std::string engine_of(const spec::Cell& cell);
 
 }  // namespace specsim::plan

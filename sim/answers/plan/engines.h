@@ -1,4 +1,4 @@
-// What serving engines demand of a target and its draft, and the commands that start them with a plan's draft length.
+// Requirements of serving engines on a target and its draft, and the commands that start them with a plan's draft length.
 #pragma once
 
 #include "sim/answers/plan/draft_lengths.h"
@@ -12,25 +12,25 @@ namespace specsim::plan {
 
 struct EngineCommand {
   std::string engine;              // the engine's name, and the version whose rules apply
-  std::string command;             // "": it would refuse to start, and `notes` say why
-  std::vector<std::string> notes;  // why it refuses, or what of the plan does not hold for it
+  std::string command;             // "": it would not start, and `notes` give the reason
+  std::vector<std::string> notes;  // why it rejects the pair, or which parts of the plan do not apply to it
 };
 
 // A command for each engine, with placeholders in <> for paths. `batch`: sequences that it must hold at once.
 std::vector<EngineCommand> engine_commands(const cost::Deployment& deployment, int draft_length, double batch);
 
-// The command of one engine, "vLLM", "SGLang", "TensorRT-LLM" or "llama.cpp"; nothing for another. `by_batch` goes into it where
-// the engine takes such a table, which vLLM and TensorRT-LLM do: from 1 sequence on without gaps; `draft_length` is the longest
+// The command of one engine, "vLLM", "SGLang", "TensorRT-LLM" or "llama.cpp"; nullopt for another. `by_batch` is included if the
+// engine supports such a table, which vLLM and TensorRT-LLM do: from 1 sequence on without gaps. `draft_length` is the longest
 // of them.
 std::optional<EngineCommand> engine_command(const std::string& engine, const cost::Deployment& deployment, int draft_length,
                                             double batch, const std::vector<LengthRange>& by_batch);
 bool takes_lengths_by_batch(const std::string& engine);
-// TensorRT-LLM refuses a table whose first length is not its longest (validate_draft_len_schedule_and_sort,
+// TensorRT-LLM rejects a table whose first length is not its longest (validate_draft_len_schedule_and_sort,
 // tensorrt_llm/llmapi/llm_args.py).
 bool takes_lengths_that_rise(const std::string& engine);
 
-// Why a target and its draft can be served by no engine, or by some only: vocabularies and widths that differ. A line each, for
-// readers who see the table of draft lengths and no commands.
+// Why no engine, or only some, can serve a target and its draft: different vocabularies or widths. One line each, for users who
+// see the table of draft lengths but no commands.
 std::vector<std::string> pair_warnings(const cost::Deployment& deployment);
 
 }  // namespace specsim::plan

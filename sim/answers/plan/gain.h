@@ -1,11 +1,11 @@
-// A gain with its error, and the one rule by which every command calls it.
+// A gain with its error, and the one rule by which every command states it.
 #pragma once
 
 #include <string>
 
 namespace specsim::plan {
 
-// Of one way to decode over another: the logarithm of the ratio of their speeds, normal with this standard error.
+// The gain of one way to decode over another: the logarithm of the ratio of their speeds, normal with this standard error.
 struct Gain {
   double logarithm = 0.0;
   double error = 0.0;
@@ -18,7 +18,7 @@ struct Gain {
 };
 
 enum class Verdict { pays, does_not_pay, too_close };
-// pays and does_not_pay need this much of the probability on their side.
+// "pays" and "does not pay" require this probability.
 constexpr double kSure = 0.95;
 Verdict verdict_of(const Gain& gain);
 // "pays", "does not pay", or "too close to call: P(pays) = 0.71, expected gain 4 %".

@@ -68,7 +68,7 @@ struct PassLine {
   const PricedPass* priced = nullptr;
 };
 
-// A part of the pass's time, in milliseconds.
+// One part of the pass's time, in milliseconds.
 report::Column<PassLine> time_column(const char* name, const char* meaning, double cost::PassTime::*seconds) {
   return {name, "ms", meaning, [seconds](const PassLine& line) { return report::csv_real(1e3 * (line.priced->time.*seconds)); }};
 }
@@ -83,8 +83,8 @@ report::Column<PassLine> joules_column(const char* name, const char* unit, const
 const std::vector<report::Column<PassLine>>& columns_of_passes() {
   using Line = PassLine;
   static const std::vector<report::Column<Line>> list = {
-      {"hardware", "", "the GPU, as it was asked for", [](const Line& line) { return line.setting->hardware; }},
-      {"model", "", "the model, as it was asked for", [](const Line& line) { return line.setting->model; }},
+      {"hardware", "", "the GPU, as given by the user", [](const Line& line) { return line.setting->hardware; }},
+      {"model", "", "the model, as given by the user", [](const Line& line) { return line.setting->model; }},
       {"tensor_parallel", "GPUs", "GPUs over which the model is split",
        [](const Line& line) { return fmt::format("{:g}", line.setting->shape().tensor_parallel); }},
       {"weight_bits", "bits", "bits of a weight",
@@ -97,14 +97,14 @@ const std::vector<report::Column<PassLine>>& columns_of_passes() {
        [](const Line& line) { return fmt::format("{}", line.priced->pass.tokens); }},
       {"total_ms", "ms", "time of the pass: the sum of its parts",
        [](const Line& line) { return report::csv_real(1e3 * line.priced->time.total()); }},
-      time_column("weights_ms", "time of reading weights, and what the matrix products take beyond it while they hide behind it",
+      time_column("weights_ms",
+                  "time of reading weights, and the part of the matrix products that exceeds reads they overlap with",
                   &cost::PassTime::weights),
-      time_column("compute_ms", "time that arithmetic adds to reading; 0 where the pass is memory-bound",
-                  &cost::PassTime::compute),
+      time_column("compute_ms", "time that arithmetic adds to reading; 0 if the pass is memory-bound", &cost::PassTime::compute),
       time_column("kv_ms", "time of attention over the cache", &cost::PassTime::kv),
-      time_column("communication_ms", "time between the GPUs of the model", &cost::PassTime::communication),
+      time_column("communication_ms", "communication time between the GPUs of the model", &cost::PassTime::communication),
       time_column("launch_ms", "time of kernels' launches and of elementwise work", &cost::PassTime::launch),
-      time_column("host_ms", "time of the processor beside the GPU", &cost::PassTime::host),
+      time_column("host_ms", "host time that the GPU waits for", &cost::PassTime::host),
       time_column("sampling_ms", "time of turning logits into tokens", &cost::PassTime::sampling),
       joules_column("watts_per_gpu", "W", "power of each GPU's board over the pass; empty where it is not known",
                     [](const Line& line) { return line.priced->joules / line.setting->shape().tensor_parallel / line.priced->time.total(); }),
@@ -113,19 +113,23 @@ const std::vector<report::Column<PassLine>>& columns_of_passes() {
                     [](const Line& line) { return line.priced->joules * std::exp(-report::kIn95 * line.priced->joules_error); }),
       joules_column("joules_high", "J", "upper bound",
                     [](const Line& line) { return line.priced->joules * std::exp(report::kIn95 * line.priced->joules_error); }),
-      {"fits", "0 or 1", "whether model and cache fit into memory; empty for a draft, whose target lies there too",
+      {"fits", "0 or 1", "whether model and cache fit into memory; empty for a draft, which shares memory with its target",
        [](const Line& line) { return !line.priced->fits   ? ""
                                      : *line.priced->fits ? "1"
                                                           : "0"; }},
       {"total_ms_low", "ms", "lower bound of its 95 % interval",
-       [](const Line& line) { return report::csv_real(1e3 * line.priced->time.total() * std::exp(-report::kIn95 * line.priced->error)); }},
+       [](const Line& line) {
+         return report::csv_real(1e3 * line.priced->time.total() * std::exp(-report::kIn95 * line.priced->error));
+       }},
       {"total_ms_high", "ms", "upper bound",
-       [](const Line& line) { return report::csv_real(1e3 * line.priced->time.total() * std::exp(report::kIn95 * line.priced->error)); }},
+       [](const Line& line) {
+         return report::csv_real(1e3 * line.priced->time.total() * std::exp(report::kIn95 * line.priced->error));
+       }},
       {"error_percent", "%", "standard deviation of the logarithm of total_ms, by the server's factors and the kernels",
        [](const Line& line) { return fmt::format("{:.1f}", 100.0 * line.priced->error); }},
-      {"kernel_error_percent", "%", "standard deviation by the estimates of its kernels alone",
+      {"kernel_error_percent", "%", "standard deviation due to the estimates of its kernels",
        [](const Line& line) { return fmt::format("{:.2f}", 100.0 * line.priced->kernel_error); }},
-      {"shared", "1", "share of that part's variance that passes over other rows have in common with it",
+      {"shared", "1", "share of that part's variance shared with passes over other numbers of rows",
        [](const Line& line) { return fmt::format("{:.2f}", line.priced->shared); }}};
   return list;
 }

@@ -19,10 +19,10 @@ namespace {
 
 constexpr std::uint64_t kDefaultRounds = 200000;
 
-// A line of plan.csv: a draft length of a cell's plan.
+// A line of plan.csv: one draft length of a cell's plan.
 struct PlanLine {
   const spec::Cell* cell = nullptr;
-  std::size_t index = 0;  // the cell's, among those that are planned for
+  std::size_t index = 0;  // of the cell among the planned ones
   PlanPoint point;
   bool best = false;
 };
@@ -40,13 +40,13 @@ std::vector<report::Column<PlanLine>> plan_columns(const std::vector<std::string
   const std::vector<report::Column<Line>> of_axes = judge::axis_columns<Line>(axes);
   all.insert(all.end(), of_axes.begin(), of_axes.end());
   const std::vector<report::Column<Line>> figures = {
-      {"draft_length", "tokens", "tokens drafted a round; 0: plain decoding",
+      {"draft_length", "tokens", "tokens drafted per round; 0: plain decoding",
        [](const Line& line) { return std::to_string(line.point.draft_length); }},
       {"tokens_per_round", "tokens", "tokens that a round emits, mean",
        [](const Line& line) { return csv_real(line.point.tokens_per_round); }},
       {"plain_ms", "ms",
-       "time of a target pass over one token, which plain decoding takes for a token; 1000 where the cost model "
-       "knows only ratios, and the other times in proportion",
+       "time of a target pass over one token, the time per token of plain decoding; 1000 if the cost model "
+       "has only ratios, and the other times in proportion",
        [](const Line& line) { return csv_real(1e3 * line.point.time.plain.total()); }},
       {"draft_ms", "ms", "time of a round's draft passes",
        [](const Line& line) { return csv_real(1e3 * line.point.time.draft.total()); }},
@@ -58,8 +58,9 @@ std::vector<report::Column<PlanLine>> plan_columns(const std::vector<std::string
        [](const Line& line) { return csv_real(1e3 * line.point.time.total()); }},
       {"round_ms_low", "ms", "lower bound of its 95 % interval",
        [](const Line& line) { return csv_real(1e3 * bound(line.point.time.total(), line.point.time_error, -1.0)); }},
-      {"round_ms_high", "ms", "upper bound", [](const Line& line) { return csv_real(1e3 * bound(line.point.time.total(), line.point.time_error, 1.0)); }},
-      {"tokens_per_second", "1/s", "tokens of the whole batch in a second",
+      {"round_ms_high", "ms", "upper bound",
+       [](const Line& line) { return csv_real(1e3 * bound(line.point.time.total(), line.point.time_error, 1.0)); }},
+      {"tokens_per_second", "1/s", "tokens per second of the whole batch",
        [](const Line& line) { return csv_real(line.point.tokens_per_second); }},
       {"tokens_per_second_low", "1/s", "lower bound of its 95 % interval",
        [](const Line& line) { return csv_real(bound(line.point.tokens_per_second, rate_error(line.point), -1.0)); }},
@@ -80,10 +81,11 @@ std::vector<report::Column<PlanLine>> plan_columns(const std::vector<std::string
       {"dollars_per_million_tokens_high", "$", "upper bound",
        [](const Line& line) { return known(bound(line.point.dollars_per_million, rate_error(line.point), 1.0)); }},
       {"speedup", "1", "tokens_per_round plain_ms / round_ms", [](const Line& line) { return csv_real(line.point.speedup); }},
-      {"speedup_low", "1", "lower bound of its 95 % interval, of which what plain decoding has in common is no part",
+      {"speedup_low", "1", "lower bound of its 95 % interval, without errors that plain decoding shares",
        [](const Line& line) { return csv_real(line.point.gain.low()); }},
       {"speedup_high", "1", "upper bound", [](const Line& line) { return csv_real(line.point.gain.high()); }},
-      {"pays_probability", "1", "probability that the speedup is above 1", [](const Line& line) { return csv_real(line.point.gain.pays()); }},
+      {"pays_probability", "1", "probability that the speedup is above 1",
+       [](const Line& line) { return csv_real(line.point.gain.pays()); }},
       {"best", "0 or 1", "whether it is the cell's best draft length", [](const Line& line) { return line.best ? "1" : "0"; }}};
   all.insert(all.end(), figures.begin(), figures.end());
   return all;
@@ -124,19 +126,19 @@ const std::vector<report::Column<MapCell>>& map_columns() {
       {"batch", "sequences", "sequences decoded together", [](const MapCell& cell) { return fmt::format("{:g}", cell.batch); }},
       {"context", "tokens", "tokens that each sequence has cached",
        [](const MapCell& cell) { return fmt::format("{:g}", cell.context); }},
-      {"alpha", "1", "acceptance rate of every position; of own_map.csv the equivalent one at the best draft length",
+      {"alpha", "1", "acceptance rate of every position; in own_map.csv the equivalent one at the best draft length",
        [](const MapCell& cell) { return fmt::format("{:g}", cell.alpha); }},
       {"best_draft_length", "tokens",
-       "the best draft length; 0: plain decoding; empty where the regime says that nothing is known",
+       "the best draft length; 0: plain decoding; empty if the regime is does_not_fit or not_covered",
        [](const MapCell& cell) { return cell.known() ? std::to_string(cell.best) : ""; }},
       {"speedup", "1", "speedup over plain decoding, at the best draft length",
        [](const MapCell& cell) { return cell.known() ? csv_real(cell.speedup) : ""; }},
-      {"break_even_alpha", "1", "the least alpha at which some draft length reaches speedup 1; empty where none does",
+      {"break_even_alpha", "1", "the smallest alpha at which some draft length reaches speedup 1; empty if none does",
        [](const MapCell& cell) { return cell.known() && cell.break_even_alpha <= 1.0 ? csv_real(cell.break_even_alpha) : ""; }},
       {"regime", "",
-       "pays, or why drafting does not: low_acceptance, expensive_draft, compute_bound; does_not_fit (into memory) and "
+       "pays, or why drafting does not: low_acceptance, expensive_draft, compute_bound; or does_not_fit (into memory) and "
        "not_covered "
-       "(by the prices) where nothing is known",
+       "(outside the latency tables)",
        [](const MapCell& cell) { return to_text(cell.regime); }}};
   return list;
 }
@@ -147,11 +149,11 @@ void check_placements(const std::vector<const spec::Cell*>& cells) {
   for (const spec::Cell* cell : cells) {
     if (!cell->pricing)
       throw BadInput(cell->places.config,
-                     fmt::format("{} names no cost, allowed: cost: {{model: NAME, ...}}, which a plan weighs drafts against",
+                     fmt::format("{} names no cost, allowed: cost: {{model: NAME, ...}}, which a plan needs to compare drafts",
                                  cell->experiment));
     if (cell->placement && !cell->placement->setting.placement->passes_one_after_the_other())
       throw BadInput(cell->places.placement_kind,
-                     fmt::format("placement {}, allowed: serial or none, which is what a plan prices; specsim run "
+                     fmt::format("placement {}, allowed: serial or none, which a plan covers; specsim run "
                                  "compares placements",
                                  config::quote_for_message(cell->placement->entry->info.name)));
   }
@@ -159,7 +161,7 @@ void check_placements(const std::vector<const spec::Cell*>& cells) {
 
 std::vector<Planned> plan_cells(const std::vector<const spec::Cell*>& cells, const PlanningOptions& options) {
   std::vector<Planned> planned;
-  std::map<std::string, AcceptanceCurve> kept;  // [what the counts depend on]
+  std::map<std::string, AcceptanceCurve> kept;  // [settings that determine the counts]
   for (const spec::Cell* cell : cells) {
     Planned own{cell, {}, {}};
     if (options.own) {
@@ -202,7 +204,7 @@ std::vector<std::pair<std::string, std::string>> plan_files(const std::vector<Pl
 
 std::vector<report::FileInfo> plan_file_infos() {
   return {
-      {"plan.csv of plan", report::column_infos(plan_columns({})), "Behind `cell` stands one column per sweep axis (its path)."},
+      {"plan.csv of plan", report::column_infos(plan_columns({})), "`cell` is followed by one column per sweep axis (its path)."},
       {"waterfall.csv of plan", report::column_infos(waterfall_columns())},
       {"map.csv and own_map.csv of plan", report::column_infos(map_columns())}};
 }

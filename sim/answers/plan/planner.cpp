@@ -14,7 +14,7 @@ namespace specsim::plan {
 
 namespace {
 
-constexpr double kDecentDraft = 0.6;  // alpha that a draft of the same family usually reaches
+constexpr double kDecentDraft = 0.6;  // usual alpha of a draft from the same model family
 
 std::vector<double> powers(double alpha, int longest) {
   std::vector<double> list = {1.0};
@@ -22,8 +22,8 @@ std::vector<double> powers(double alpha, int longest) {
   return list;
 }
 
-// Speedups at constant alpha by draft length, priced as a plan prices them: of a round only the token to catch up with depends on
-// alpha, so everything else is priced once.
+// Speedups at constant alpha by draft length, with latencies estimated as in a plan. Only the token to catch up on depends on
+// alpha, so all other latencies are estimated once.
 class Ladder {
  public:
   Ladder(const cost::CostModel& cost, const cost::Workload& workload, int longest) : cost_(cost), workload_(workload) {
@@ -37,7 +37,8 @@ class Ladder {
     const cost::RoundTime& round = rounds_[static_cast<std::size_t>(draft_length)];
     return tokens * round.plain.total() / (round.total() + catch_up(power.back(), draft_length));
   }
-  // What a round adds to a plain pass by drafting, host time between passes included, and by verifying more than one token.
+  // The time that a round adds to a pass without speculation by drafting (including host time between passes), and by verifying
+  // more than one token.
   [[nodiscard]] double drafting(double alpha, int draft_length) const {
     const cost::RoundTime& round = rounds_[static_cast<std::size_t>(draft_length)];
     return round.draft.total() + round.overhead + catch_up(powers(alpha, draft_length).back(), draft_length);
@@ -54,11 +55,11 @@ class Ladder {
   }
   const cost::CostModel& cost_;
   cost::Workload workload_;
-  std::vector<cost::RoundTime> rounds_;  // [draft_length], where no round accepts every draft
+  std::vector<cost::RoundTime> rounds_;  // [draft_length], for rounds that do not accept every draft
 };
 
-// The least alpha in [0, highest] with a speedup of 1 at this draft length. The rows to catch up with come whole, so that a
-// speedup may step down as alpha grows: a grid finds where it first reaches 1, halving finds the place.
+// The smallest alpha in [0, highest] with speedup 1 at this draft length. Rows to catch up on are whole numbers, so the speedup
+// may step down as alpha grows. A grid finds the first interval that reaches 1, bisection finds the place.
 std::optional<double> least_alpha(const Ladder& ladder, int draft_length, double highest) {
   constexpr int kSteps = 64;
   double below = 0.0;
@@ -97,7 +98,7 @@ void find_ties(const cost::CostModel& cost, const cost::Workload& workload, Plan
   for (const PlanPoint& point : plan.points) {
     if (point.draft_length == plan.best) continue;
     const double lost = std::log(best.speedup / point.speedup);
-    constexpr double kMostNoise = 0.5;  // nothing that loses so much is a tie
+    constexpr double kMostNoise = 0.5;  // a larger loss is never a tie
     if (!(lost < kMostNoise)) continue;
     const double noise = price_noise(price(best), price(point));
     if (lost >= noise) continue;
@@ -117,7 +118,7 @@ const PlanPoint* fastest_draft(const Plan& plan) {
 Gain gain_over(const cost::CostModel& cost, const cost::Workload& workload, const PlanPoint& point, const PlanPoint& other) {
   const RoundPrice own{&cost, workload, point.draft_length + 1.0, point.time};
   const RoundPrice its{&cost, workload, other.draft_length + 1.0, other.time};
-  // Tokens per round of two lengths come of the same rounds: the longer one's error holds the shorter one's.
+  // Tokens per round of two lengths come from the same rounds, so the longer one's error includes the shorter one's.
   return {std::log(point.speedup / other.speedup),
           std::hypot(price_noise(own, its), std::abs(point.acceptance_error - other.acceptance_error))};
 }
@@ -173,7 +174,7 @@ Plan make_plan(const cost::CostModel& cost, const cost::Workload& workload, cons
     const PlanPoint& b = plan.points[static_cast<std::size_t>(other)];
     Margin margin{other, a.speedup - b.speedup, std::numeric_limits<double>::quiet_NaN()};
     if (curve.parts.size() > 1) {
-      // Parts share their random numbers (or requests) over draft lengths: their differences vary less than they do.
+      // Parts share their random numbers (or requests) over draft lengths, so differences vary less than the figures.
       const auto n = static_cast<double>(curve.parts.size());
       double sum = 0.0;
       double squares = 0.0;

@@ -8,7 +8,7 @@
 namespace specsim::plan {
 namespace {
 
-// Share of the round that is verification, or drafting, times the error of its kernels at these rows alone.
+// Share of the round that is verification, or drafting, times the error of its kernels specific to these rows.
 double of_rows(const RoundPrice& price) {
   const double rows = price.verified_rows;
   const double error = price.cost->kernel_error(cost::Role::target, {price.workload.batch, rows, price.workload.context, rows});

@@ -1,11 +1,11 @@
-// How far the latency model's error leaves a time, or the order of two ways to decode, open.
+// The uncertainty of a time, or of the order of two ways to decode, due to the latency model's error.
 #pragma once
 
 #include "sim/hardware/latency/round_time.h"
 
 namespace specsim::plan {
 
-// One round as it was estimated. `verified_rows`: tokens per sequence in the target's pass.
+// One round as estimated. `verified_rows`: tokens per sequence in the target's pass.
 struct RoundPrice {
   const cost::CostModel* cost = nullptr;
   cost::Workload workload;
@@ -13,11 +13,11 @@ struct RoundPrice {
   cost::RoundTime time;
 };
 
-// Standard error of the logarithm of speed(a) / speed(b) on one server. What the two have in common cancels: each factor of the
-// server (cost::FactorBelief) counts by the difference of its shares of the two rounds, what no factor expresses by how unlike
-// the two settings are (cost::discrepancy_correlation), and the kernels' errors from one number of rows to another
-// (cost::Uncertainty::kernel_error) where these differ. Passes of one draft model err alike; those of two models err apart. 0 where
-// the cost model claims no error.
+// Standard error of the logarithm of speed(a) / speed(b) on one server. Shared errors cancel. Each factor of the server
+// (cost::FactorBelief) counts by the difference of its shares of the two rounds. The error that no factor expresses counts by
+// how much the two settings differ (cost::discrepancy_correlation). Kernel errors between numbers of rows
+// (cost::Uncertainty::kernel_error) count if these numbers differ. Errors of passes of one draft model are equal; those of two
+// models are independent. 0 if the cost model states no error.
 double price_noise(const RoundPrice& a, const RoundPrice& b);
 // Standard error of the logarithm of one round's time.
 double price_error(const RoundPrice& price);

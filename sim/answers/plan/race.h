@@ -1,6 +1,6 @@
-// How many runs a ranking needs. Methods that are compared meet the same distributions and chance in each run, so the ratios of
-// two methods' speedups over the runs so far are independent samples; after some of the runs those that are behind for sure
-// leave.
+// How many runs a ranking needs. Compared methods meet the same distributions and random numbers in each run, so the ratios of
+// two methods' speedups are independent samples over the runs. After some of the runs, methods that are significantly slower are
+// dropped.
 #pragma once
 
 #include <cstddef>
@@ -10,19 +10,20 @@
 namespace specsim::plan {
 
 struct RaceRule {
-  std::vector<int> looks = {8, 12};  // runs after which methods may leave
-  // With what probability the truly fastest method leaves, at most: shared out evenly over its pairings with all others at all
-  // looks (Bonferroni), each of which is a test of the mean of paired ratios by Student's t.
+  std::vector<int> looks = {8, 12};  // numbers of runs after which methods may be dropped
+  // The largest probability that the truly fastest method is dropped. It is split evenly over that method's pairings with all
+  // others at all looks (Bonferroni). Each pairing is a t-test of the mean of paired ratios.
   double error = 0.01;
-  double tie = 0.005;  // methods whose speedups differ by no more than this share are as good as each other
+  double tie = 0.005;  // methods whose speedups differ by less than this share count as equal
 };
 
 struct RaceLook {
-  std::vector<bool> behind;  // [method]: the fastest so far is faster for sure
-  bool over = false;         // all others are behind, or tied with the fastest for sure
+  std::vector<bool> behind;  // [method]: significantly slower than the fastest so far
+  bool over = false;         // all others are significantly slower, or tied with the fastest
 };
 
-// `speedups`: [method][run] of the methods that are still in the race, in as many runs each; `entered`: how many methods began.
+// `speedups`: [method][run] of the methods still in the race, with equally many runs each. `entered`: the number of methods at
+// the start.
 RaceLook look_at_race(const RaceRule& rule, const std::vector<std::vector<double>>& speedups, std::size_t entered);
 
 }  // namespace specsim::plan

@@ -22,7 +22,7 @@ using ByReplicate = std::vector<double>;
 
 double half_width(const ByReplicate& samples) { return report::half_width(report::mean_of(samples), kRankingLevel); }
 
-// The text is kept as it was first written: another one would change every committed ranking.
+// This text must not change: another one would change every committed ranking.
 spec::Cell in_replicate(const spec::Cell& cell, int replicate) {
   return spec::reseeded(cell, rng::hash_text(fmt::format("seed {} world {}", cell.seed, replicate)), cell.rounds / kReplicates);
 }
@@ -35,7 +35,7 @@ RoundPrice price_of(const judge::Row& row) {
   return {&row.cell->cost(), row.cell->workload, row.verified_rows(), row.round_time()};
 }
 
-// Cells that are ranked together, by their places in the list of all.
+// Cells that are ranked together, by their indices in the list of all.
 struct Group {
   std::string workload;
   std::vector<std::size_t> cells;
@@ -53,7 +53,7 @@ std::vector<Group> groups_of(const std::vector<const spec::Cell*>& cells) {
     if (cells[i]->pairing_group != first.pairing_group || cells[i]->seed != first.seed || cells[i]->work() != first.work())
       throw BadInput(
           cells[i]->places.config,
-          fmt::format("distributions, seed or rounds of {} are not those of {}, allowed among methods that are compared: one "
+          fmt::format("distributions, seed or rounds of {} differ from those of {}, allowed among compared methods: one "
                       "pair, context, seed and number of rounds",
                       cells[i]->experiment, first.experiment));
     if (!cells[i]->pricing)
@@ -62,21 +62,21 @@ std::vector<Group> groups_of(const std::vector<const spec::Cell*>& cells) {
                                  cells[i]->experiment));
     if (cells[i]->placement)
       throw BadInput(cells[i]->places.config,
-                     fmt::format("{} has a placement, allowed: none, since rounds are priced one after the "
+                     fmt::format("{} has a placement, allowed: none, since rounds are timed one after the "
                                  "other; specsim run times placements",
                                  cells[i]->experiment));
     const double plain = plain_time(*cells[i]);
     if (std::abs(plain - plain_time(first)) > 1e-9 * plain)
       throw BadInput(cells[i]->places.config,
-                     fmt::format("plain decoding of {} takes another time than that of {}, allowed among methods that are "
+                     fmt::format("plain decoding of {} takes another time than that of {}, allowed among methods to be "
                                  "compared: one target and one GPU",
                                  cells[i]->experiment, first.experiment));
     const std::uint64_t least = std::uint64_t{kReplicates} * cells[i]->sequence_rounds;
     if (cells[i]->rounds < least && !cells[i]->contexts->process->shape().ends()) {
       throw BadInput(
           cells[i]->places.rounds,
-          fmt::format("rounds is {}, allowed: at least {}, a sequence of {} in each of the {} draws of distributions that "
-                      "errors come from",
+          fmt::format("rounds is {}, allowed: at least {}, a sequence of {} in each of the {} draws of distributions from which "
+                      "errors are estimated",
                       cells[i]->rounds, least, cells[i]->sequence_rounds, kReplicates));
     }
     at->cells.push_back(i);
@@ -84,7 +84,7 @@ std::vector<Group> groups_of(const std::vector<const spec::Cell*>& cells) {
   return groups;
 }
 
-// What the replicates have shown so far.
+// The results of the replicates so far.
 class Samples {
  public:
   explicit Samples(const std::vector<const spec::Cell*>& cells) : cells_(&cells) {
@@ -97,7 +97,7 @@ class Samples {
     counts_.resize(leaders_.size());
   }
 
-  // Runs the replicates before `end` that these cells have not had yet; false if it was stopped.
+  // Runs the missing replicates of these cells up to `end`; false if it was stopped.
   bool run(const std::vector<bool>& wanted, int end, const run::RunOptions& options) {
     std::vector<bool> leads(leaders_.size());
     for (std::size_t i = 0; i < wanted.size(); ++i)
@@ -114,7 +114,7 @@ class Samples {
     for (const spec::Cell& cell : replicates) all.push_back(&cell);
     run::RunOptions own = options;
     double batch = 0.0;
-    if (options.progress)  // counts against the most that there can be
+    if (options.progress)  // relative to the largest possible number
       own.progress = [&, most = static_cast<double>(leaders_.size()) * kReplicates](double done, double rounds) {
         batch = rounds;
         options.progress(done_ + done, rounds * most / static_cast<double>(all.size()));
@@ -129,7 +129,7 @@ class Samples {
     return true;
   }
 
-  // A cell in the first `replicates` of its replicates: all but its place in the ranking. `speedups`: in each.
+  // A cell's figures from its first `replicates` replicates, except its rank. `speedups`: in each replicate.
   [[nodiscard]] Contender contender(std::size_t cell, int replicates, ByReplicate& speedups) const {
     Contender one;
     one.row.cell = (*cells_)[cell];
@@ -137,7 +137,7 @@ class Samples {
     ByReplicate tokens_per_round;
     decode::Counts sum;
     double tokens = 0.0;
-    double time = 0.0;  // in passes of plain decoding
+    double time = 0.0;  // in passes of decoding without speculation
     for (int replicate = 0; replicate < replicates; ++replicate) {
       one.row.counts = counts_[leader_of_[cell]][static_cast<std::size_t>(replicate)];
       speedups.push_back(speedup_of(one.row));
@@ -151,7 +151,8 @@ class Samples {
     }
     one.row.counts = std::move(sum);
     one.tokens_per_round_error = report::mean_of(tokens_per_round).error;
-    // Replicates are priced one by one: a batch in lockstep is one replicate's, and pooled counts would mix them.
+    // Latencies are estimated replicate by replicate: a batch in lockstep belongs to one replicate, and pooled counts would mix
+    // them.
     one.speedup = tokens / time;
     one.speedup_half_width = half_width(speedups);
     const spec::PolicyChoice* policy = one.row.cell->policy();
@@ -166,7 +167,7 @@ class Samples {
 
  private:
   const std::vector<const spec::Cell*>* cells_;
-  std::vector<const spec::Cell*> leaders_;           // cells that are simulated
+  std::vector<const spec::Cell*> leaders_;           // simulated cells
   std::vector<std::size_t> leader_of_;               // [cell]
   std::vector<std::vector<decode::Counts>> counts_;  // [leader][replicate]
   double done_ = 0.0;                                // rounds
@@ -189,11 +190,12 @@ Ranking ranking_of(const Group& group, const Samples& samples, const std::vector
   const std::size_t leader = order[0];
   for (std::size_t i = 0; i < contenders.size(); ++i)
     if (!longest(i)) contenders[i].speedup *= contenders[leader].speedup / samples.speedup(group.cells[leader], replicates[i]);
-  // Who left the race was behind somebody, who may have been overtaken: no such method is put before the one that came in first.
+  // A method that was dropped was slower than some other method, which may have been overtaken since. No dropped method is
+  // placed before the first.
   std::stable_sort(order.begin() + 1, order.end(),
                    [&](std::size_t a, std::size_t b) { return contenders[a].speedup > contenders[b].speedup; });
 
-  // The fastest that somebody can run; of nothing but foreseeing ones, the fastest of all.
+  // The fastest method that a user can run; if all foresee acceptance, the fastest of all.
   const auto runs = std::find_if(order.begin(), order.end(), [&](std::size_t i) { return !contenders[i].foresees; });
   const std::size_t first_method = runs != order.end() ? *runs : order[0];
   const double method_speedup = contenders[first_method].speedup;
@@ -222,10 +224,10 @@ Ranking ranking_of(const Group& group, const Samples& samples, const std::vector
   return ranking;
 }
 
-// Who is still in the race for the first place of a group.
+// The methods still in the race for first place in a group.
 struct Race {
   std::vector<bool> in;         // [member]
-  std::vector<int> replicates;  // [member]: until it left, or the race was over
+  std::vector<int> replicates;  // [member]: until it was dropped, or the race ended
   bool over = false;
 };
 
@@ -299,7 +301,7 @@ std::vector<Ranking> rank_methods(const std::vector<const spec::Cell*>& cells, c
 
 const tokens::Tree* tree_of(const spec::Cell& cell) {
   const tokens::Tree* tree = cell.judges_blocks() ? cell.block()->drafter->tree() : nullptr;
-  return tree != nullptr && tree->drafted() > tree->height() ? tree : nullptr;  // a chain needs no drawing
+  return tree != nullptr && tree->drafted() > tree->height() ? tree : nullptr;  // a chain needs no picture
 }
 
 namespace {
@@ -318,7 +320,7 @@ const std::vector<report::Column<NodeLine>>& node_columns() {
       {"method", "", "the workload's fastest: drafter, policy and verifier as a config writes them",
        [](const Line& line) { return line.ranking->contenders.front().row.cell->method_text; }},
       {"node", "1", "number of the node in its tree, from 0", [](const Line& line) { return std::to_string(line.at); }},
-      {"parent", "1", "number of the node that it follows; -1: it is the root",
+      {"parent", "1", "number of its parent node; -1: it is the root",
        [](const Line& line) { return std::to_string(line.node.parent); }},
       {"depth", "1", "drafted tokens on the path to it; 0: the root",
        [](const Line& line) { return std::to_string(line.node.depth); }},
@@ -352,7 +354,7 @@ const std::vector<report::Column<RankLine>>& rank_columns() {
       {"lossless", "0 or 1", "whether the verifier keeps the target's distribution",
        [](const Line& line) { return line.contender->row.cell->lossless() ? "1" : "0"; }},
       {"engine_runs", "0 or 1",
-       "whether the engine that prices it has such drafts and such a verifier; empty: its file does not say",
+       "whether the engine in the cost supports such drafts and such a verifier; empty: its file does not state it",
        [](const Line& line) { return line.contender->engine_runs ? (*line.contender->engine_runs ? "1" : "0") : ""; }},
       of_row("tokens_per_round"),
       {"tokens_per_round_se", "tokens", "standard error of tokens_per_round, over the replicates",
@@ -365,15 +367,16 @@ const std::vector<report::Column<RankLine>>& rank_columns() {
       {"speedup_low", "1", "lower bound of the speedup's 95 % interval, with the latency model's error",
        [](const Line& line) { return csv_real(line.contender->gain.low()); }},
       {"speedup_high", "1", "upper bound", [](const Line& line) { return csv_real(line.contender->gain.high()); }},
-      {"pays_probability", "1", "probability that the speedup is above 1", [](const Line& line) { return csv_real(line.contender->gain.pays()); }},
+      {"pays_probability", "1", "probability that the speedup is above 1",
+       [](const Line& line) { return csv_real(line.contender->gain.pays()); }},
       {"behind", "1", "1 - speedup / that of the fastest", [](const Line& line) { return csv_real(line.contender->behind); }},
       {"behind_half_width", "1", "half the width of its 99 % interval, from ratios within each replicate",
        [](const Line& line) { return csv_real(line.contender->behind_half_width); }},
       {"price_noise", "1",
-       "standard error of the logarithm of the fastest method's speedup over this one's, from the errors of prices",
+       "standard error of the logarithm of the fastest method's speedup over this one's, from the latency model's errors",
        [](const Line& line) { return csv_real(line.contender->price_noise); }},
       {"tokens_per_round_exact", "tokens",
-       "what theory says of an acceptance table, by a sum over the nodes; the column is there where such a table is ranked",
+       "by theory for an acceptance table, as a sum over the nodes; the column exists if such a table is ranked",
        [](const Line& line) {
          const judge::Prediction& exact = line.contender->row.exact;
          return exact.known ? csv_real(exact.tokens_per_round) : "";
@@ -404,7 +407,7 @@ std::string ranking_csv(const std::vector<Ranking>& rankings) {
 
 std::vector<report::FileInfo> ranking_file_infos() {
   return {{"ranking.csv of compare", report::column_infos(rank_columns())},
-          {"trees.csv of compare", report::column_infos(node_columns()), "Methods that draft chains have no lines."}};
+          {"trees.csv of compare", report::column_infos(node_columns()), "Methods with chains have no lines."}};
 }
 
 }  // namespace specsim::plan

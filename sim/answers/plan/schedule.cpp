@@ -19,7 +19,7 @@ std::vector<ScanPoint> scan(const cost::CostModel& cost, const AcceptanceCurve& 
       ScanPoint point{x, make_plan(cost, workload, curve)};
       point.smooth = point.plan.best;
       points.push_back(std::move(point));
-    } catch (const BadInput&) {  // beyond a table's edge
+    } catch (const BadInput&) {  // outside the latency table
     }
   }
   return points;
@@ -27,7 +27,7 @@ std::vector<ScanPoint> scan(const cost::CostModel& cost, const AcceptanceCurve& 
 
 namespace {
 
-// [place][draft length]: share of the place's best speedup that the length gives up; 1 where it does not fit.
+// [place][draft length]: share of the place's best speedup that the length gives up; 1 if it does not fit.
 std::vector<std::vector<double>> lost_shares(const std::vector<ScanPoint>& points) {
   std::size_t lengths = 0;
   for (const ScanPoint& point : points) lengths = std::max(lengths, point.plan.points.size());

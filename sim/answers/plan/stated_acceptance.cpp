@@ -18,7 +18,7 @@ AcceptanceCurve richest_curve(logs::Kind kind, const logs::Findings& findings, i
   if (findings.alpha.known()) return constant_acceptance(findings.alpha.value, longest);
   if (findings.draft_length > 0 && findings.acceptance_rate.known())
     return rate_acceptance(findings.acceptance_rate.value, findings.draft_length, longest);
-  throw BadInput(where, fmt::format("{} do not say the draft length, allowed: {}", logs::describe(kind), how));
+  throw BadInput(where, fmt::format("{} do not state the draft length, allowed: {}", logs::describe(kind), how));
 }
 
 }  // namespace
@@ -36,7 +36,8 @@ LastRateHeldOn last_rate_held_on(int measured) {
     if (preset.kind != cost::PresetKind::acceptance) continue;
     const spec::AcceptanceTable table = spec::named_acceptance_table(preset.name, {});
     std::vector<double> rates = table.of_chain();
-    while (rates.size() > 1 && rates[rates.size() - 1] == rates[rates.size() - 2]) rates.pop_back();  // repeated, not recorded
+    // drop repeated rates, which were not recorded
+    while (rates.size() > 1 && rates[rates.size() - 1] == rates[rates.size() - 2]) rates.pop_back();
     const int whole = static_cast<int>(rates.size());
     if (table.one_pass || table.draft == "none" || measured < 1 || whole <= measured) continue;
     const std::vector<double> known(rates.begin(), rates.begin() + measured);
@@ -53,13 +54,13 @@ LastRateHeldOn last_rate_held_on(int measured) {
 AcceptanceCurve table_acceptance(const std::string& name, const Location& where, int longest) {
   const spec::AcceptanceTable table = spec::named_acceptance_table(name, where);
   const std::vector<double> rates = table.of_chain();
-  // A block has the positions that it was trained with.
+  // A block has as many positions as it was trained with.
   if (table.one_pass) longest = std::min(longest, static_cast<int>(rates.size()));
   AcceptanceCurve curve = conditional_acceptance(rates, longest);
   if (!table.origin().empty()) curve.source += fmt::format(": {}", table.origin());
   if (table.selection != spec::Selection::unsaid && table.temperature != "0")
-    curve.source += table.selection == spec::Selection::sampled ? "; of drafts that are drawn (selection: sampled)"
-                                                                : "; of drafts that are chosen (selection: argmax)";
+    curve.source += table.selection == spec::Selection::sampled ? "; for drawn drafts (selection: sampled)"
+                                                                : "; for chosen drafts (selection: argmax)";
   return curve;
 }
 

@@ -9,14 +9,14 @@
 
 namespace specsim::plan {
 
-// What lines of a kind say, in the form that keeps most of it. Throws BadInput, at `where`, where figures contradict themselves,
-// or say nothing without the draft length, which can be given `how`.
+// The acceptance in log lines of a kind, in the form with the most information. Throws BadInput at `where` if figures contradict
+// each other, or need a draft length that is missing; `how` names the way to give it.
 AcceptanceCurve logged_acceptance(logs::Kind kind, const logs::Findings& findings, int longest, const Location& where,
                                   const std::string& how);
 
-// How far the last recorded rate, taken to hold on, has missed the tokens per round of recorded drafts that go further: of each
-// table of configs/acceptance with more rates than `measured`, cut to these and held against its own longest draft, relative.
-// Tables of one pass are left out, and those of n-grams, whose rates are of other rounds.
+// How wrong it was to repeat the last recorded rate, measured on published drafts that go deeper. Each table of
+// configs/acceptance with more rates than `measured` is cut to `measured` rates and compared with its own longest draft; the
+// error of tokens per round is relative. Excludes tables of one pass, and those of n-grams, whose rates are of other rounds.
 struct LastRateHeldOn {
   int tables = 0;
   double least = 0.0;
@@ -24,7 +24,7 @@ struct LastRateHeldOn {
 };
 LastRateHeldOn last_rate_held_on(int measured);
 
-// What a chain meets on the table of that name, or in that file; see spec::named_acceptance_table.
+// A chain's acceptance from the table of that name, or from that file; see spec::named_acceptance_table.
 AcceptanceCurve table_acceptance(const std::string& name, const Location& where, int longest);
 
 }  // namespace specsim::plan

@@ -14,7 +14,7 @@ namespace specsim::plan {
 
 namespace {
 
-// A tree by how many levels and tokens it may have; {0, 0}: another method.
+// The largest number of levels and tokens of a tree; {0, 0}: another method.
 using Size = std::pair<std::int64_t, std::int64_t>;
 
 Size size_of(const spec::Cell& cell) {
@@ -23,7 +23,7 @@ Size size_of(const spec::Cell& cell) {
   return {arguments.has("depth") ? arguments.integer("depth") : 0, arguments.integer("nodes")};
 }
 
-// Expected tokens by time; 0 where theory or a price is missing.
+// Expected tokens per time; 0 if theory or a latency is missing.
 double rate_of(const spec::Cell& cell) {
   const judge::Prediction exact = exact_on_table(cell);
   if (!exact.known || exact.accepted_distribution.empty() || !cell.pricing) return 0.0;
@@ -44,7 +44,7 @@ std::vector<spec::MethodValues> shallow_trees_that_pay(
     Size size;
     double rate = 0.0;
   };
-  std::map<std::string, Best> best;  // by workload; cells stand in the order of the methods, and of equals the first stays
+  std::map<std::string, Best> best;  // by workload; cells are in the order of the methods, and of equal ones the first is kept
   for (const spec::Cell& cell : experiment.cells) {
     const double rate = rate_of(cell);
     constexpr double kRounding = 1e-9;

@@ -1,16 +1,15 @@
-// Files of benchmark clients and servers' logs as Runs. Where each form is from (repository, file, commit):
-//   vLLM                vllm-project/vllm            vllm/benchmarks/serve.py                          009e6d4a; logs:
-//   vllm/v1/metrics/loggers.py SGLang              sgl-project/sglang           python/sglang/bench_serving.py,
-//   benchmark/serving.py   0033168f, 00f9ec47 AIPerf              ai-dynamo/aiperf             aiperf/exporters/json_exporter.py,
-//   csv_exporter.py     db4f6397 (0.1.1)
-//                                                    src/aiperf/metrics/types/spec_decode_metrics.py        1849cd1b
-//   GenAI-Perf          triton-inference-server/perf_analyzer   genai-perf/genai_perf/export_data/          263c5f6e
-//   GuideLLM            vllm-project/guidellm        src/guidellm/benchmark/schemas/                   ee7a7745 (0.7.3); `args`,
-//   run_stats: v0.3.1 llama-bench         ggml-org/llama.cpp           tools/llama-bench/README.md                       08d0baac
-//   llama-batched-bench ggml-org/llama.cpp           tools/batched-bench/batched-bench.cpp             0a1f0179
-//   llama-server        ggml-org/llama.cpp           tools/server/server-task.h (result_timings)       006639c3
-//   llama-benchy        eugr/llama-benchy            schemas/benchmark_report_schema.json              218200c6
-//   trtllm-bench        NVIDIA/TensorRT-LLM          tensorrt_llm/bench/dataclasses/reporting.py       02499765
+// Reads files of benchmark clients and servers' logs as Runs. Sources of the formats (repository, file, commit):
+// - vLLM: vllm-project/vllm, vllm/benchmarks/serve.py, 009e6d4a; logs: vllm/v1/metrics/loggers.py
+// - SGLang: sgl-project/sglang, python/sglang/bench_serving.py and benchmark/serving.py, 0033168f, 00f9ec47
+// - AIPerf: ai-dynamo/aiperf, aiperf/exporters/json_exporter.py and csv_exporter.py, db4f6397 (0.1.1);
+//   src/aiperf/metrics/types/spec_decode_metrics.py, 1849cd1b
+// - GenAI-Perf: triton-inference-server/perf_analyzer, genai-perf/genai_perf/export_data/, 263c5f6e
+// - GuideLLM: vllm-project/guidellm, src/guidellm/benchmark/schemas/, ee7a7745 (0.7.3); `args`, run_stats: v0.3.1
+// - llama-bench: ggml-org/llama.cpp, tools/llama-bench/README.md, 08d0baac
+// - llama-batched-bench: ggml-org/llama.cpp, tools/batched-bench/batched-bench.cpp, 0a1f0179
+// - llama-server: ggml-org/llama.cpp, tools/server/server-task.h (result_timings), 006639c3
+// - llama-benchy: eugr/llama-benchy, schemas/benchmark_report_schema.json, 218200c6
+// - trtllm-bench: NVIDIA/TensorRT-LLM, tensorrt_llm/bench/dataclasses/reporting.py, 02499765
 #include "sim/answers/tune/runs.h"
 #include "sim/foundation/base/text_file.h"
 #include "sim/foundation/config/json.h"
@@ -46,9 +45,9 @@ constexpr const char* kAllowed =
     "llama-benchy or "
     "trtllm-bench, answers of llama-server, logs of vLLM or SGLang, or CSV with columns run, draft_length, concurrency, ...";
 constexpr double kWhole =
-    0.05;  // a mean this close to a whole number stands for it: drafts at the end of an output are cut short
+    0.05;  // a mean this close to a whole number is taken as that number, since drafts at the end of an output are cut short
 
-// Python's JSON has numbers that JSON lacks. They become texts of the same length, so that all places stay.
+// Python's JSON has numbers that JSON lacks. They are replaced by texts of the same length, so that all places stay.
 struct PythonNumber {
   std::string_view name;
   std::string_view text;
@@ -61,7 +60,7 @@ const PythonNumber* python_number(const Value& value) {
   return nullptr;
 }
 
-// Values request by request, of which no Run is made: their room is saved.
+// Per-request values, which no Run uses. Skipping them saves memory.
 bool is_bulk(std::string_view key) {
   static constexpr std::string_view keys[] = {"cumulative_distribution_function",
                                               "errors",
@@ -89,7 +88,7 @@ std::size_t end_of_string(std::string_view text, std::size_t quote) {
   return std::min(at + 1, text.size());
 }
 
-// Behind the bracket that closes the one at `from`; npos where the text ends before.
+// The position after the bracket that closes the one at `from`; npos if the text ends before.
 std::size_t end_of_brackets(std::string_view text, std::size_t from) {
   std::size_t depth = 0;
   for (std::size_t at = from; at < text.size();) {
@@ -101,7 +100,7 @@ std::size_t end_of_brackets(std::string_view text, std::size_t from) {
   return std::string_view::npos;
 }
 
-// The values of a text that holds one JSON value after another: one over many lines, or one on each.
+// The values of a text with one JSON value after another, over many lines or one per line.
 std::vector<Value> json_values(const std::string& path, std::string text, Diagnostics& diagnostics) {
   std::string_view key;
   for (std::size_t at = 0; at < text.size();) {
@@ -145,7 +144,7 @@ std::vector<Value> json_values(const std::string& path, std::string text, Diagno
   return values;
 }
 
-// A result on its way to become a Run.
+// A result while it is converted to a Run.
 class Result {
  public:
   Result(const Value& object, const std::map<std::string, double>& stated, Diagnostics& diagnostics)
@@ -172,7 +171,7 @@ class Result {
     }
     return number;
   }
-  // A column's value, from the field at `path`. A time or speed of 0 is one that the client did not measure.
+  // Sets a column's value from the field at `path`. A time or speed of 0 means that the client did not measure it.
   void set(const std::string& column, std::optional<double> value, const std::string& path) {
     if (!value) return;
     const auto& metrics = metric_names();
@@ -186,17 +185,17 @@ class Result {
     const double whole = std::round(*per_round);
     if (whole >= 1.0 && whole <= 1024.0 && std::abs(*per_round - whole) <= kWhole) run.draft_length = static_cast<int>(whole);
   }
-  // Leaves the result out.
+  // Omits the result.
   bool skip(const std::string& why) {
-    notes.push_back(why + "; left out");
+    notes.push_back(why + "; omitted");
     return false;
   }
-  // All requests were sent at once, so that each is a client of its own.
+  // All requests were sent at once, so each counts as a client.
   void all_at_once() { run.concurrency = run.requests; }
   [[nodiscard]] bool is_stated(const std::string& column) const { return stated_->contains(column); }
 
   Run run;
-  bool speculates = false;  // the file says so, and perhaps not how many tokens it drafts
+  bool speculates = false;  // the file states that it speculates, but perhaps not the draft length
   std::vector<std::string> notes;
 
  private:
@@ -205,7 +204,7 @@ class Result {
   Diagnostics* diagnostics_;
 };
 
-// Rates by position as shares of all rounds. They never rise but for counters that were read while the server ran.
+// Rates by position as shares of all rounds. They rise only if counters were read while the server ran.
 std::vector<double> position_rates(const Value* list, double unit, Diagnostics& diagnostics) {
   std::vector<double> rates;
   if (list == nullptr) return rates;
@@ -289,7 +288,7 @@ bool finish_aiperf(Result& result) {
   for (const char* const length : {"spec_decode_token_weighted_acceptance_length.avg", "token_weighted_acceptance_length.avg",
                                    "spec_decode_acceptance_length.avg", "acceptance_length.avg"})
     if (!result.run.acceptance_length) result.set("acceptance_length", result.number(length), length);
-  std::optional<double> rate;  // accepted / drafted tokens, in percent
+  std::optional<double> rate;  // accepted / drafted tokens in percent
   for (const char* const path : {"spec_decode_overall_draft_acceptance_rate.avg", "overall_draft_acceptance_rate.avg"})
     if (!rate) rate = result.number(path);
   if (rounds && drafted && *rounds > 0.0)
@@ -299,7 +298,7 @@ bool finish_aiperf(Result& result) {
   return true;
 }
 
-// A strategy of a GuideLLM report.
+// One strategy of a GuideLLM report.
 bool finish_guidellm(Result& result) {
   for (const char* const path :
        {"metrics.request_totals.successful", "request_totals.successful", "run_stats.requests_made.successful"})
@@ -330,7 +329,7 @@ bool finish_llama_benchy(Result& result) {
     result.set("tpot_ms", 1e3 / *speed, "tg_req_throughput.mean");
   else if (const auto total = result.number("tg_throughput.mean"); total && *total > 0.0 && result.run.concurrency)
     result.set("tpot_ms", 1e3 * *result.run.concurrency / *total, "tg_throughput.mean");
-  // With a context that the prefix cache may hold, the first token does not wait for the whole prompt.
+  // If the prefix cache may hold a context, the first token does not wait for the whole prompt.
   if (context == 0.0) result.set("ttft_ms", result.number("e2e_ttft.mean"), "e2e_ttft.mean");
   result.run.requests = result.run.concurrency;
   return true;
@@ -343,7 +342,7 @@ bool finish_llama_bench(Result& result) {
   const double depth = result.number("n_depth").value_or(0.0);
   const double speed = result.number("avg_ts").value_or(0.0);
   if (!(speed > 0.0)) return result.skip("no speed (avg_ts)");
-  if (prompt > 0.0 && depth > 0.0) return result.skip("a prompt behind a cached one (n_depth)");
+  if (prompt > 0.0 && depth > 0.0) return result.skip("a prompt after a cached one (n_depth)");
   result.run.concurrency = result.run.requests = 1.0;
   result.set("prompt_tokens", std::max(1.0, prompt + depth), "n_prompt");
   result.set("output_tokens", std::max(1.0, generated), "n_gen");
@@ -393,9 +392,9 @@ struct Field {
   const char* path;
 };
 struct ClientFormat {
-  std::vector<const char*> marks;  // what every result has, and no result of another client
-  std::vector<Field> fields;       // columns that stand in the file as they are
-  bool (*finish)(Result& result);  // the others; false: the result is left out
+  std::vector<const char*> marks;  // fields that every result has, and no result of another client
+  std::vector<Field> fields;       // columns that the file contains as they are
+  bool (*finish)(Result& result);  // sets the other columns; false: the result is omitted
 };
 
 const std::vector<ClientFormat>& client_formats() {
@@ -439,7 +438,7 @@ const std::vector<ClientFormat>& client_formats() {
   return formats;
 }
 
-// What clients print, as the fields of what they save.
+// Labels in the printed output of clients, and the fields of the saved file that they correspond to.
 struct Label {
   const char* label;
   const char* path;
@@ -474,7 +473,7 @@ class ClientFile {
   ClientFile(std::string path, std::map<std::string, double> stated, Diagnostics& diagnostics)
       : path_(std::move(path)), stated_(std::move(stated)), diagnostics_(diagnostics) {}
 
-  // Adds the result of an object, or those of a list or a report; whether it is one.
+  // Adds the result in an object, or those of a list or a report. Returns whether it is one.
   bool object(const Value& value) {
     if (value.is_list())
       return !value.items.empty() &&
@@ -498,13 +497,13 @@ class ClientFile {
   void json(const std::string& text) {
     for (const Value& value : json_values(path_, text, diagnostics_))
       if (diagnostics_.empty() && !object(value)) {
-        diagnostics_.add(value.where, fmt::format("no result of a benchmark that is known, {}", kAllowed));
+        diagnostics_.add(value.where, fmt::format("no result of a known benchmark, {}", kAllowed));
         return;
       }
     finish_answers();
   }
 
-  // Metric,avg,... and Metric,Value: the metrics of AIPerf's JSON, named as people read them.
+  // Metric,avg,... and Metric,Value: the metrics of AIPerf's JSON under their display names.
   void aiperf_csv(const std::string& text) {
     Value root = config::map({}, {path_, 1, 1});
     std::istringstream lines(text);
@@ -532,7 +531,7 @@ class ClientFile {
       diagnostics_.add({path_, 1, 0}, fmt::format("no request latency and output token throughput, {}", kAllowed));
   }
 
-  // What a client prints at the end of a run, with other lines around.
+  // The text that a client prints at the end of a run, with other lines around it.
   bool printed(const std::string& text) {
     std::istringstream lines(text);
     Location where{path_, 0, 0};
@@ -558,7 +557,7 @@ class ClientFile {
         words >> word;
         if (word.empty() || word == "not" || word == "None") break;
         if (!root.is_map()) root = config::map({}, where);
-        Diagnostics none;  // labels that repeat say the same
+        Diagnostics none;  // repeated labels have the same value
         config::set_path(root, path, config::scalar(word, where), where, none);
         break;
       }
@@ -609,7 +608,7 @@ class ClientFile {
     }
   }
 
-  // Runs of throughput alone: one for each number of running requests that stayed for two lines or more, within a tenth.
+  // Runs with throughput only: one per number of running requests that stayed within a tenth for two lines or more.
   void server_log(const std::string& text) {
     struct Steady {
       double running = 0.0;
@@ -633,7 +632,7 @@ class ClientFile {
       Steady& steady = by_running[*running];
       if (steady.lines++ == 0) steady.where = where;
       steady.running += *running;
-      // A line of vLLM stands for equal times, a line of SGLang for equally many steps.
+      // A line of vLLM covers a fixed time, a line of SGLang a fixed number of steps.
       steady.tokens += vllm ? *speed : 1.0;
       steady.seconds += vllm ? 1.0 : 1.0 / *speed;
     }
@@ -653,7 +652,7 @@ class ClientFile {
     if (groups.empty())
       diagnostics_.add(
           {path_, 0, 0},
-          "no two lines in a row have about as many running requests, allowed: a log with a load that stays for a while");
+          "no two lines in a row have about as many running requests, allowed: a log with a period of constant load");
     logs::LogReader reader;
     reader.add_text(text);
     const std::vector<logs::ReportedAcceptance> found = reader.finish().found;
@@ -682,7 +681,7 @@ class ClientFile {
   std::vector<std::string> take_warnings() { return std::move(warnings_); }
 
  private:
-  // Sums of what llama-server says of the answers of a file.
+  // Sums over the answers of llama-server in a file.
   struct Answer {
     double prompt = 0.0;
     double cached = 0.0;
@@ -700,11 +699,11 @@ class ClientFile {
 
   bool answer(const Value& value) {
     Result result(value, stated_, diagnostics_);
-    const auto count = [&](const char* path) { return std::max(0.0, result.number(path).value_or(0.0)); };  // -1: not known
+    const auto count = [&](const char* path) { return std::max(0.0, result.number(path).value_or(0.0)); };  // -1: unknown
     Answer one{
         count("timings.prompt_n"),     count("timings.cache_n"), count("timings.prompt_ms"),        count("timings.predicted_n"),
         count("timings.predicted_ms"), count("timings.draft_n"), count("timings.draft_n_accepted"), value.where};
-    // An answer that comes in pieces repeats its times with each, and the last has all of them.
+    // A streamed answer repeats its times with each piece; the last piece has all of them.
     const std::string id = result.text("id");
     if (!id.empty() && !answers_.empty() && id == last_id_)
       answers_.back() = one;
@@ -730,7 +729,7 @@ class ClientFile {
     result.set("prompt_tokens", std::max(1.0, cached + mean([](const Answer& one) { return one.prompt; })), "timings.prompt_n");
     result.set("output_tokens", mean([](const Answer& one) { return one.output; }), "timings.predicted_n");
     if (cached == 0.0) result.set("ttft_ms", mean([](const Answer& one) { return one.prompt_ms; }), "timings.prompt_ms");
-    // The clock starts when the first token is there (server-context.cpp: t_start_generation).
+    // The clock starts at the first token (server-context.cpp: t_start_generation).
     result.set("tpot_ms", mean([](const Answer& one) { return one.output_ms / (one.output - 1.0); }), "timings.predicted_ms");
     const double drafted = mean([](const Answer& one) { return one.drafted; });
     const double emitted = mean([](const Answer& one) { return one.output - 1.0; });
@@ -747,7 +746,7 @@ class ClientFile {
     for (const auto& [column, value] : stated_)
       set_number(run, column, value, {path_, 0, 0}, fmt::format("{} is {:g}", column, value), diagnostics_);
     if (keep && result.speculates && run.draft_length == 0 && !result.is_stated("draft_length")) {
-      diagnostics_.add(run.where, fmt::format("the run speculates and its draft length is not stated, allowed: {}@k=K", path_));
+      diagnostics_.add(run.where, fmt::format("the run speculates, but its draft length is not stated, allowed: {}@k=K", path_));
     } else if (keep && !run.concurrency && !run.rate) {
       diagnostics_.add(
           run.where,
@@ -770,7 +769,7 @@ class ClientFile {
   std::string last_id_;
 };
 
-// "FILE@k=3,concurrency=8" without what is behind "@", which goes to `stated`.
+// Returns "FILE" of "FILE@k=3,concurrency=8", and puts the values after "@" into `stated`.
 std::string split_stated(const std::string& path, std::map<std::string, double>& stated, Diagnostics& diagnostics) {
   const std::size_t at = path.rfind('@');
   if (at == std::string::npos || path.find('=', at) == std::string::npos) return path;
@@ -788,14 +787,14 @@ std::string split_stated(const std::string& path, std::map<std::string, double>&
                       not_among(fmt::format("unknown column {}", config::quote_for_message(column)), column, columns));
     else if (!value)
       diagnostics.add({path, 0, 0},
-                      fmt::format("{} behind @, allowed: COLUMN=NUMBER with commas between", config::quote_for_message(setting)));
+                      fmt::format("{} after @, allowed: COLUMN=NUMBER with commas between", config::quote_for_message(setting)));
     else
       stated[column] = *value;
   }
   return path.substr(0, at);
 }
 
-// JSON that stands on lines of its own among others, or behind "data:" as servers stream it: all else made blank.
+// Keeps JSON on separate lines, or after "data:" as servers stream it; all other text becomes blank.
 std::string json_lines_alone(const std::string& text) {
   std::string kept;
   std::istringstream lines(text);
@@ -807,7 +806,7 @@ std::string json_lines_alone(const std::string& text) {
   return kept;
 }
 
-// Logs begin with "[" as well.
+// Logs can begin with "[" too.
 bool is_json_list(std::string_view text) {
   const std::size_t item = text.find_first_not_of(" \t\r\n", 1);
   return text.front() == '[' && (item == std::string_view::npos || text[item] == '{' || text[item] == ']');
@@ -837,7 +836,7 @@ std::vector<Run> read_runs_text(const std::string& name, const std::string& text
     reader.json(text);
   } else if (is_plain_csv(first_line)) {
     runs = read_runs_csv(name, text, own);
-    if (!stated.empty()) own.add({name, 0, 0}, "values behind @ for a CSV file that has columns for them, allowed: none");
+    if (!stated.empty()) own.add({name, 0, 0}, "values after @ for a CSV file that has columns for them, allowed: none");
   } else if (first_line.starts_with("Metric,")) {
     reader.aiperf_csv(text);
   } else if ((has(" t/s |") && (has("| test ") || has(" test |"))) || (has("n_prompt") && has("avg_ts") && has(","))) {
@@ -845,7 +844,7 @@ std::vector<Run> read_runs_text(const std::string& name, const std::string& text
   } else if (has("T_TG s")) {
     reader.batched_bench(text);
   } else if (reader.printed(text)) {
-    // read
+    // printed() has read it
   } else if (has("Avg generation throughput:") || has("gen throughput (token/s):")) {
     reader.server_log(text);
   } else if (const std::string json = json_lines_alone(text); json.find('{') != std::string::npos) {
@@ -857,8 +856,8 @@ std::vector<Run> read_runs_text(const std::string& name, const std::string& text
   for (Run& run : reader.take_runs()) runs.push_back(std::move(run));
   const std::vector<std::string> notes = reader.take_warnings();
   if (own.empty() && runs.empty())
-    own.add({name, 0, 0}, notes.empty() ? "the file holds no run, allowed: one at least"
-                                        : fmt::format("every run was left out ({}), allowed: one at least", notes.front()));
+    own.add({name, 0, 0}, notes.empty() ? "the file contains no run, allowed: at least one"
+                                        : fmt::format("every run was omitted ({}), allowed: at least one", notes.front()));
   for (const Diagnostic& mistake : own.list()) diagnostics.add(mistake.where, mistake.message);
   if (warnings != nullptr) warnings->insert(warnings->end(), notes.begin(), notes.end());
   return own.empty() ? runs : std::vector<Run>{};

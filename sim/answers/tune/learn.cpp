@@ -10,14 +10,14 @@ namespace specsim::tune {
 
 namespace {
 
-// [Metric]: standard deviations of the logarithm, of what one run measures anew when it is repeated, and of what no factor expresses.
-// Assumed, near what scripts/results/tune_prior.py finds over the servers of results/tune.
+// [Metric]: standard deviations of the logarithm: of the difference between repetitions of one run, and of the discrepancy that
+// no factor expresses. Assumed, close to the results of scripts/results/tune_prior.py over the servers of results/tune.
 constexpr std::array<double, kMetrics> kNoise = {0.05, 0.025, 0.03};
-constexpr std::array<double, kMetrics> kDiscrepancies = {4.0, 1.0, 1.0};  // times that of TPOT
+constexpr std::array<double, kMetrics> kDiscrepancies = {4.0, 1.0, 1.0};  // relative to that of TPOT
 constexpr double kTpotAndThroughput = -0.9;  // correlation of the two discrepancies
-constexpr double kSameLengths = 0.9;       // correlation of the errors of two runs' acceptance
+constexpr double kSameLengths = 0.9;         // correlation of the acceptance errors of two runs
 constexpr double kOtherLengths = 0.5;
-constexpr double kDegrees = 4.0;           // of freedom of the noise
+constexpr double kDegrees = 4.0;  // degrees of freedom of the noise
 constexpr int kRounds = 20;
 
 struct Belief {
@@ -38,7 +38,7 @@ cost::FactorBelief as_belief(const Belief& given) {
   cost::FactorBelief belief;
   for (std::size_t i = 0; i < cost::kFactors; ++i) {
     belief.mean.values[i] = given.mean(static_cast<Eigen::Index>(i));
-    for (std::size_t j = 0; j < cost::kFactors; ++j)  // rounding leaves the two halves apart
+    for (std::size_t j = 0; j < cost::kFactors; ++j)  // rounding makes the two halves differ
       belief.covariance[i][j] = 0.5 * (given.covariance(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) +
                                        given.covariance(static_cast<Eigen::Index>(j), static_cast<Eigen::Index>(i)));
   }
@@ -88,14 +88,14 @@ Eigen::MatrixXd slopes(const std::vector<Row>& rows) {
   return matrix;
 }
 
-// Variance of the noise of a row, for a run of the usual weight. Run and simulation draw their requests apart.
+// Variance of the noise of a row, for a run with the usual weight. Run and simulation draw their requests independently.
 double noise(const Row& row) {
   const double sampling = row.of->prediction.sampling[row.metric];
   return kNoise[row.metric] * kNoise[row.metric] + 2.0 * sampling * sampling;
 }
 
-// Acceptance that a run does not state shifts its TPOT and its throughput against each other. Runs with the same source, or with none,
-// err alike: the more so if their lengths are the same.
+// If a run does not state its acceptance, the error shifts its TPOT and its throughput in opposite directions. Runs with the
+// same source, or with none, have correlated errors, more so if their lengths are the same.
 double acceptance(const Row& a, const Row& b) {
   if (a.of->acceptance.source != b.of->acceptance.source) return 0.0;
   const auto sign = [](const Row& row) {
@@ -113,7 +113,7 @@ Eigen::MatrixXd covariance(const std::vector<Row>& a, const std::vector<Row>& b,
   return matrix;
 }
 
-// What the simulator expects with the factors at `mean`, by the slopes around `at`.
+// The simulator's prediction with the factors at `mean`, by the slopes around `at`.
 Eigen::VectorXd expected(const std::vector<Row>& rows, const Eigen::VectorXd& shift) {
   Eigen::VectorXd values = slopes(rows) * shift;
   for (std::size_t i = 0; i < rows.size(); ++i) values(static_cast<Eigen::Index>(i)) += rows[i].of->prediction.mean[rows[i].metric];
@@ -143,7 +143,8 @@ Learned learn(const cost::FactorBelief& prior_belief, const std::vector<Evidence
   Eigen::VectorXd found = -expected(rows, shift);
   for (Eigen::Index i = 0; i < count; ++i) found(i) += *rows[static_cast<std::size_t>(i)].of->measured[rows[static_cast<std::size_t>(i)].metric];
 
-  // Expectation and maximisation over the weights of the runs, each the inverse of its noise's variance over the usual one.
+  // Expectation-maximisation over the weights of the runs. A weight is the inverse of the run's noise variance relative to the
+  // usual one.
   Eigen::LLT<Eigen::MatrixXd> solver;
   for (int round = 0; round < kRounds && count > 0; ++round) {
     Eigen::MatrixXd total = among;

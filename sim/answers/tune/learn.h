@@ -1,9 +1,10 @@
-// A server's factors from its runs: Bayesian regression on the logarithms of what was measured, linear around the posterior mean.
+// Learns a server's factors from its runs: Bayesian regression on the logarithms of the measurements, linear around the
+// posterior mean.
 //
 // Measured logarithm = simulated logarithm(factors) + discrepancy + noise. The factors are normal, as their prior states. The
-// discrepancy is what no factor can express: a Gaussian process over load, lengths and draft length (Kennedy and O'Hagan 2001). The
-// noise is Student's t, as a normal of unknown variance per run, so that one bad run does not spoil the others (Lange, Little and
-// Taylor 1989). docs/verification.md states the equations.
+// discrepancy is the part that no factor can express: a Gaussian process over load, lengths and draft length (Kennedy and
+// O'Hagan 2001). The noise is Student's t, as a normal of unknown variance per run, so that one bad run does not spoil the
+// others (Lange, Little and Taylor 1989). docs/verification.md states the equations.
 #pragma once
 
 #include "sim/answers/tune/prediction.h"
@@ -27,8 +28,8 @@ struct Evidence {
 
 // How well a run agrees with the others.
 struct Fit {
-  std::array<double, kMetrics> residual{};  // [Metric]: measured less expected, logarithms; NaN where nothing was measured
-  double weight = 1.0;                      // below .3: it disagrees with the other runs, and counts little
+  std::array<double, kMetrics> residual{};  // [Metric]: measured less expected, logarithms; NaN if not measured
+  double weight = 1.0;                      // below .3: it disagrees with the other runs, and has little influence
 };
 
 struct Learned {
@@ -39,14 +40,14 @@ struct Learned {
     std::array<double, kMetrics> error{};  // [Metric]: its standard deviation
   };
   std::vector<Expected> expected;  // [run of `others`]
-  // Of the logarithms that are expected, without the noise of measuring them: [row][row], where a row is run * kMetrics + metric.
+  // Covariance of the expected logarithms, without measurement noise: [row][row], with row = run * kMetrics + metric.
   std::vector<std::vector<double>> covariance;
 };
 
-// Standard deviation of what a repeated run measures of a metric, as a logarithm.
+// Standard deviation of the logarithm of a metric between repetitions of a run.
 double noise_of(Metric metric);
 
-// `at`: the factors around which evidence and `others` were simulated.
+// `at`: the factors around which runs and `others` were simulated.
 Learned learn(const cost::FactorBelief& prior, const std::vector<Evidence>& evidence, const std::vector<Evidence>& others,
               const cost::ServerFactors& at);
 

@@ -19,13 +19,14 @@ namespace {
 
 constexpr double kUsualRequests = 100.0;
 constexpr double kMostRequests = 1000.0;
-// Natural texts differ in length: the coefficient of variation that is assumed where a file states means alone.
+// Natural texts differ in length. This coefficient of variation is assumed if a file states only means.
 constexpr double kPromptSpread = 0.5;
 constexpr double kOutputSpread = 0.3;
-// Standard deviations of the logarithm of tokens per round: from another run of the same lengths, and of other texts.
+// Standard deviations of the logarithm of tokens per round if the acceptance comes from another run: one of the same lengths,
+// and one of other texts.
 constexpr double kSameTexts = 0.02;
 constexpr double kOtherTexts = 0.15;
-constexpr double kNoTexts = 0.3;  // from no run at all
+constexpr double kNoTexts = 0.3;  // without any run
 constexpr double kTypicalAlpha = 0.65;
 
 struct Simulated {
@@ -57,7 +58,7 @@ Simulated simulate(const Benchmark& run, const cost::ServerFactors& factors, con
           std::max(1.0, summary.mean_batch), summary.duration_s};
 }
 
-// Whether the factor can change what is measured on this server. The others need no simulation of their own.
+// Whether the factor can change a measurement on this server. The others need no simulation.
 bool acts(cost::Factor factor, const load::ServeExperiment& experiment) {
   const cost::Deployment& deployment = *experiment.cost->deployment();
   const auto any = [&](auto&& has) {
@@ -82,7 +83,7 @@ double mean_of(const arrivals::RequestTrace& trace, std::uint32_t arrivals::Requ
   return sum / static_cast<double>(std::max<std::size_t>(1, trace.requests.size()));
 }
 
-// Scales drawn lengths to the mean that the run states: a mean of few draws is off by several percent.
+// Scales drawn lengths to the mean that the run states, since a mean of few draws is wrong by several percent.
 void scale_to(arrivals::RequestTrace& trace, std::uint32_t arrivals::Request::*tokens, const std::optional<double>& stated) {
   if (!stated) return;
   const double factor = *stated / std::max(1.0, mean_of(trace, tokens));
@@ -90,8 +91,8 @@ void scale_to(arrivals::RequestTrace& trace, std::uint32_t arrivals::Request::*t
     request.*tokens = static_cast<std::uint32_t>(std::max(1.0, std::round(factor * request.*tokens)));
 }
 
-// A mean that is a whole multiple of 16 (or one more, with the end of the text) is a limit that all requests reach, or a length that
-// a benchmark fixed.
+// A mean that is a multiple of 16 (or one more, with the end-of-text token) is taken as a limit that all requests reach, or as a
+// length that a benchmark fixed.
 bool is_fixed(double tokens) {
   const double next = std::round(tokens / 16.0) * 16.0;
   return tokens == next || tokens == next + 1.0 || tokens == next - 1.0;
@@ -101,7 +102,7 @@ std::string lengths(double tokens, double spread) {
   return is_fixed(tokens) ? fmt::format("{:.0f}", tokens) : fmt::format("{{lognormal: {{mean: {:.6g}, cv: {}}}}}", tokens, spread);
 }
 
-// Rates that fall geometrically to `length` tokens per round.
+// Rates that fall geometrically and give `length` tokens per round.
 std::vector<double> geometric_rates(double length, int draft_length) {
   const auto tokens = [&](double alpha) {
     double rate = 1.0;
@@ -127,7 +128,7 @@ std::vector<double> stated_rates(const Run& run) {
   return rates;
 }
 
-// Rates of one draft length for another: deeper positions go on with the last conditional rate.
+// Converts rates of one draft length to another: deeper positions use the last conditional rate.
 std::vector<double> rates_at(std::vector<double> rates, int draft_length) {
   const double before = rates.size() > 1 ? rates[rates.size() - 2] : 1.0;
   const double last = before > 0.0 ? rates.back() / before : 0.0;
@@ -136,7 +137,7 @@ std::vector<double> rates_at(std::vector<double> rates, int draft_length) {
   return rates;
 }
 
-// How unlike the lengths of two runs are, as a distance of logarithms.
+// The distance between the lengths of two runs, in logarithms.
 double unlike(const Run& a, const Run& b) {
   const auto apart = [](const std::optional<double>& x, const std::optional<double>& y) {
     return x && y ? std::abs(std::log(*x / *y)) : 0.0;
@@ -185,7 +186,7 @@ Benchmark benchmark_of(const load::ServeRequest& server, const Run& run, const s
     request.policy = fmt::format("fixed:{}", run.draft_length);
     request.position_rates = position_rates;
     request.alpha.reset();
-  } else if (!request.config) {  // a config's own speculation is left out below
+  } else if (!request.config) {  // a config's own speculation is removed below
     request.policy.reset();
     request.method.reset();
     request.alpha.reset();
@@ -196,7 +197,7 @@ Benchmark benchmark_of(const load::ServeRequest& server, const Run& run, const s
   load::ServeExperiment experiment = load::read_request(request, diagnostics);
   diagnostics.throw_if_any();
   if (experiment.cost->deployment() == nullptr)
-    throw BadInput({experiment.file, 0, 0}, "the cost model knows no GPU and engine, allowed: cost model roofline");
+    throw BadInput({experiment.file, 0, 0}, "the cost model has no GPU and engine, allowed: cost model roofline");
   if (!run.speculates() && experiment.speculation) experiment = load::without_speculation(std::move(experiment));
   arrivals::RequestTrace requests = load::make_requests(experiment);
   scale_to(requests, &arrivals::Request::prompt, run.prompt_tokens);
@@ -208,7 +209,7 @@ std::vector<Prediction> predict(const std::vector<Benchmark>& runs, const cost::
                                 const PredictOptions& options) {
   struct Job {
     std::size_t run;
-    std::optional<std::size_t> factor;  // none: the server at `at`
+    std::optional<std::size_t> factor;  // nullopt: the server at `at`
     Simulated simulated;
   };
   std::vector<Job> jobs;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kMostTokens = 1e7;
 
-// What a column of numbers allows, and where its number goes.
+// A column of numbers: its allowed values, and the field that it sets.
 struct NumberColumn {
   double least;
   double most;
@@ -127,9 +127,9 @@ const std::vector<std::string>& run_columns() {
 
 void check_run(const Run& run, Diagnostics& diagnostics) {
   if (!run.concurrency && !run.rate)
-    diagnostics.add(run.where, "the run states neither concurrency nor rate, allowed: one of them at least");
+    diagnostics.add(run.where, "the run states neither concurrency nor rate, allowed: at least one of them");
   if (!run.speculates() && (!run.position_rates.empty() || run.acceptance_length.value_or(1.0) > 1.0))
-    diagnostics.add(run.where, "draft_length is 0 and the run states acceptance, allowed: none without speculation");
+    diagnostics.add(run.where, "draft_length is 0, but the run states acceptance, allowed: none without speculation");
   if (static_cast<int>(run.position_rates.size()) > run.draft_length && run.speculates())
     diagnostics.add(run.where, fmt::format("{} position_rates for a draft_length of {}, allowed: one per position at most",
                                            run.position_rates.size(), run.draft_length));
@@ -158,7 +158,7 @@ std::vector<Run> read_runs_csv(const std::string& path, const std::string& conte
     if (line.empty()) continue;
     const auto fields = report::csv_fields(line);
     if (!fields) {
-      diagnostics.add({path, number, 0}, "quotes are out of place, allowed: a line of CSV");
+      diagnostics.add({path, number, 0}, "misplaced quotes, allowed: a line of CSV");
     } else if (number == 1) {
       if (!file.header(*fields)) return {};
     } else {

@@ -18,7 +18,8 @@ namespace specsim::tune {
 namespace {
 
 constexpr std::size_t kDraws = 1024;
-// Where the decision gains nothing by any run, the run that leaves the least variance is worth this much of its standard deviation.
+// If no run gains anything for the decision, the run that leaves the least variance is worth this share of its standard
+// deviation.
 constexpr double kShareOfError = 0.05;
 
 using Matrix = Eigen::MatrixXd;
@@ -29,7 +30,7 @@ std::tuple<double, double, double, double> place_of(const Run& run) {
   return {run.concurrency.value_or(0.0), run.rate.value_or(0.0), run.prompt_tokens.value_or(0.0), run.output_tokens.value_or(0.0)};
 }
 
-// The choices of each decision, as candidates. The highest rate is one decision among all.
+// The choices of each decision, as candidates. The highest rate is a single decision among all candidates.
 std::vector<std::vector<std::size_t>> decisions_of(const std::vector<Run>& candidates, Question question, int draft_length) {
   if (question == Question::max_rate) {
     std::vector<std::size_t> all(candidates.size());
@@ -46,7 +47,7 @@ std::vector<std::vector<std::size_t>> decisions_of(const std::vector<Run>& candi
   return decisions;
 }
 
-// Mean and covariance of the logarithm of each candidate's speed: 1 / TPOT, or throughput where the highest rate is asked.
+// Mean and covariance of the logarithm of each candidate's speed: 1 / TPOT, or throughput if the question is the highest rate.
 struct Speeds {
   Vector mean;
   Matrix covariance;
@@ -75,7 +76,8 @@ std::vector<double> normals(std::size_t count) {
   return draws;
 }
 
-// Expected gain of the best choice when beliefs of the choices move by `move` times a standard normal, averaged over the decisions.
+// Expected gain of the best choice if beliefs of the choices move by `move` times a standard normal, averaged over the
+// decisions.
 double gain(const Vector& mean, const Vector& move, const std::vector<std::vector<std::size_t>>& decisions, const std::vector<double>& draws) {
   double sum = 0.0;
   for (const auto& choices : decisions) {
@@ -93,7 +95,7 @@ double gain(const Vector& mean, const Vector& move, const std::vector<std::vecto
   return decisions.empty() ? 0.0 : std::max(0.0, sum / static_cast<double>(decisions.size()));
 }
 
-// What knowing all speeds would gain.
+// The gain from knowing all speeds.
 double gain_of_all(const Vector& mean, const Matrix& covariance, const std::vector<std::vector<std::size_t>>& decisions,
                    const std::vector<double>& draws) {
   double sum = 0.0;
@@ -132,7 +134,7 @@ Suggested suggest(const std::vector<Run>& candidates, const TuneResult& belief, 
   std::set<std::size_t> used;
   std::set<std::pair<int, std::tuple<double, double, double, double>>> known;
   for (const Run& run : measured) known.insert({run.draft_length, place_of(run)});
-  // A server is known by neither kind of run alone: the first two are one with speculation and one without.
+  // Runs of one kind do not determine a server: the first two runs are one with speculation and one without.
   std::set<bool> modes;
   for (const Run& run : measured) modes.insert(run.speculates());
   std::set<bool> offered;
@@ -164,7 +166,7 @@ Suggested suggest(const std::vector<Run>& candidates, const TuneResult& belief, 
     const auto at = static_cast<Eigen::Index>(best.cell);
     const Vector move = speeds.covariance.col(at) / std::sqrt(speeds.covariance(at, at) + noise);
     speeds.covariance -= move * move.transpose();
-    open = best.open_after = std::min(open, still_open());  // its estimate is a mean of draws
+    open = best.open_after = std::min(open, still_open());  // the estimate is a mean of random draws
     result.suggestions.push_back(best);
   }
   return result;

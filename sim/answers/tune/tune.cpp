@@ -42,7 +42,8 @@ TuneResult tune(const TuneRequest& request) {
   Diagnostics diagnostics;
   for (const Run& run : request.runs)
     if (std::none_of(run.measured.begin(), run.measured.end(), [](const auto& one) { return one.has_value(); }))
-      diagnostics.add(run.where, fmt::format("run {} states no measurement, allowed: {} or several of them", run.name, fmt::join(metric_names(), ", ")));
+      diagnostics.add(run.where, fmt::format("run {} states no measurement, allowed: {}, or several of them", run.name,
+                                             fmt::join(metric_names(), ", ")));
   diagnostics.throw_if_any();
   TuneResult result;
   std::vector<Acceptance> run_acceptances;
@@ -50,7 +51,7 @@ TuneResult tune(const TuneRequest& request) {
   const std::vector<Benchmark> runs = benchmarks_of(request, request.runs, run_acceptances);
   const std::vector<Benchmark> cells = benchmarks_of(request, request.cells, cell_acceptances);
   const std::vector<Benchmark>& any = cells.empty() ? runs : cells;
-  // Of the server that speculates, where there is one: its draft counts as well.
+  // Uses the server that speculates, if there is one, since its draft has factors too.
   const auto with_draft = std::find_if(any.begin(), any.end(), [](const Benchmark& one) { return one.experiment.speculation.has_value(); });
   result.acceptances = cell_acceptances;
   result.prior = (with_draft != any.end() ? *with_draft : any.front()).experiment.cost->uncertainty()->factors().value();

@@ -1,4 +1,4 @@
-// specsim tune: a server's runs in, what they taught and what is expected of other runs out.
+// specsim tune: learns from a server's runs, and predicts other runs.
 #pragma once
 
 #include "sim/answers/tune/learn.h"
@@ -19,22 +19,22 @@ struct TuneResult {
   cost::FactorBelief prior;
   cost::FactorBelief belief;
   std::vector<Fit> fits;                    // [run]
-  std::vector<Logarithms> prior_means;      // [run]: what was expected before
+  std::vector<Logarithms> prior_means;      // [run]: the prediction before learning
   std::vector<Learned::Expected> expected;  // [cell]
-  std::vector<std::vector<double>> covariance;  // as Learned::covariance, of the cells
+  std::vector<std::vector<double>> covariance;  // as Learned::covariance, for the cells
   std::vector<Prediction> predictions;          // [cell]
   std::vector<Acceptance> acceptances;          // [cell]
 };
 
 TuneResult tune(const TuneRequest& request);
 
-// What was learned, in sentences: the factors that differ from their prior by more than what is still uncertain about them.
+// The result of learning in sentences: the factors that differ from their prior by more than their remaining uncertainty.
 std::vector<std::string> findings(const TuneResult& result);
-// An engine's file: the engine of the request with what was learned.
+// An engine file: the engine of the request with the learned factors.
 std::string server_yaml(const TuneRequest& request, const TuneResult& result);
 
-// Of each cell and metric: its simulated value, and how its logarithm changes by each factor (per unit of the factor: a logarithm of
-// GPU time, or a microsecond).
+// For each cell and metric: its simulated value, and the change of its logarithm per unit of each factor (a logarithm of GPU
+// time, or a microsecond).
 std::string slopes_csv(const std::vector<Run>& cells, const std::vector<Prediction>& predictions, const std::vector<Acceptance>& acceptances);
 
 // The columns of the cells, then each metric with the bounds of its 95 % interval.

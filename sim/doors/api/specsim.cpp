@@ -26,7 +26,7 @@ std::vector<spec::Override> overrides_of(const Options& options, Diagnostics& di
   return overrides;
 }
 
-// Columns and rows from the text of data.csv, so that both say the same.
+// Columns and rows parsed from the text of data.csv, so that both agree.
 Results results_of(std::string csv) {
   Results results;
   std::istringstream lines(csv);
@@ -75,7 +75,7 @@ Results run(const spec::Experiment& experiment, const Options& options) {
   return results_of(judge::data_csv(rows));
 }
 
-// Reads the experiment with `read` and runs it; this library's errors become those that its header declares.
+// Reads the experiment with `read` and runs it. Converts internal errors to those that the library's header declares.
 template <class Read>
 Results read_and_run(const Read& read, const Options& options) {
   try {

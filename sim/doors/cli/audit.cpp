@@ -15,9 +15,9 @@ namespace specsim::cli {
 
 namespace {
 
-constexpr double kTheoryTolerance = 1e-9;  // theory sums in another order than the audit
+constexpr double kTheoryTolerance = 1e-9;  // theory and audit sum in different orders
 
-// The enumerated distributions of accepted tokens against the theory that `specsim check` would hold the cell to.
+// Compares the enumerated distributions of accepted tokens with the theory that `specsim check` uses for the cell.
 std::string theory_text(const spec::Cell& cell, const audit::AuditReport& report, bool& agrees) {
   const judge::DistributionFacts facts = judge::gather_facts(cell, spec::plan_of(cell), nullptr);
   std::string why = facts.missing;
@@ -29,7 +29,7 @@ std::string theory_text(const spec::Cell& cell, const audit::AuditReport& report
   if (!why.empty()) return judge::no_theory_text(why);
   const std::string name = judge::theory_entry(cell, why)->info.name;
   if (theory.distributions.empty() || theory.estimated)
-    return fmt::format("theory {}: of whole sequences, not of a round by its context", name);
+    return fmt::format("theory {}: covers whole sequences, not a round by its context", name);
   double difference = 0.0;
   for (const audit::AuditStart& start : report.starts) {
     const std::size_t stratum = theory.distributions.size() == 1 ? 0 : start.context;
@@ -38,7 +38,7 @@ std::string theory_text(const spec::Cell& cell, const audit::AuditReport& report
       difference = std::max(difference, std::abs(accepted[j] - start.accepted_distribution.at(j)));
   }
   agrees = difference <= kTheoryTolerance + theory.mean_error;
-  return fmt::format("theory {}: {}, distribution of accepted off by {:.1g} at most", name, agrees ? "agrees" : "DISAGREES",
+  return fmt::format("theory {}: {}, distribution of accepted wrong by at most {:.1g}", name, agrees ? "agrees" : "DISAGREES",
                      difference);
 }
 
@@ -52,7 +52,7 @@ ExitCode audit_command(const std::vector<std::string>& arguments) {
                    "decode.drafter.draft_length=3\n");
   line.add_words("config", configs.files);
   line.add({{"set", configs.sets, "path=value: override the config"},
-            {"seed", configs.seed, "instead of the config's seed; it draws random distributions"}});
+            {"seed", configs.seed, "replaces the config's seed, which draws random distributions"}});
   if (!line.read(arguments)) return ExitCode::fine;
   line.require("config", "a config");
   const std::vector<spec::Experiment> experiments = read_experiments(configs);

@@ -1,4 +1,5 @@
-// specsim calibrate: what two real models' passes cost here, how often the target accepts the draft, and what speculation gives.
+// specsim calibrate: measures the latency of two real models' passes on this machine, how often the target accepts the draft,
+// and the speedup.
 #include "sim/doors/cli/calibrate_gpu.h"
 #include "sim/doors/cli/command.h"
 #include "sim/doors/cli/model_commands.h"
@@ -50,7 +51,7 @@ void print_acceptance(const calibrate::TemperatureAcceptance& acceptance, int dr
                tally.kl_infinite > 0 ? "inf" : fmt::format("{:.3f}", tally.kl / condition.judged()),
                fmt::format("{:.3f}", tally.target_entropy / condition.judged())});
   }
-  if (!table.empty()) print_output("{}", table.text(output_width()));  // else blocks were judged, and no position by itself
+  if (!table.empty()) print_output("{}", table.text(output_width()));  // otherwise blocks were judged, not single positions
 }
 
 void print_speed(const std::vector<calibrate::Speed>& speeds, const calibrate::Settings& settings) {
@@ -59,7 +60,7 @@ void print_speed(const std::vector<calibrate::Speed>& speeds, const calibrate::S
       "the same at their tokens per round\n");
   if (const auto* const blocks = std::get_if<draft::Blocks>(&settings.drafts);
       blocks != nullptr && (*blocks)->shape().looks_behind && (*blocks)->work(0).verified_rows > 1.0)
-    print_output("Lookahead's window is a target pass of its own here: a server puts it into the one that verifies\n");
+    print_output("Lookahead's window is a separate target pass here; a server includes it in the verifying pass\n");
   Table table(
       {{"temperature"}, {"batch"}, {"draft_length"}, {"tokens/round"}, {"tokens/s"}, {"speedup"}, {"+-"}, {"all prompts"}});
   for (const calibrate::Speed& speed : speeds)
@@ -70,7 +71,7 @@ void print_speed(const std::vector<calibrate::Speed>& speeds, const calibrate::S
   print_output("{}", table.text(output_width()));
 }
 
-// Files whose names have the temperature in them.
+// Files with the temperature in their names.
 constexpr const char* kRounds = "rounds_t{:g}.jsonl";
 constexpr const char* kDistributions = "distributions_t{:g}.jsonl";
 constexpr const char* kTrace = "trace_t{:g}.jsonl";
@@ -112,8 +113,8 @@ ExitCode calibrate_on_cpu(const ModelOptions& options) {
   if (!models.random) prompts = models.prompts(settings.prompts, "--prompts", settings);
   if (models.random && settings.drafts_blocks())
     throw BadInput({"--drafter", 0, 0},
-                   "a tree with random weights, allowed: with two models' directories (nothing else is timed)");
-  const bool passes_vary = settings.drafts_blocks();  // by the text, or by the level of a tree
+                   "a tree with random weights has nothing to time, allowed: with the directories of two models");
+  const bool passes_vary = settings.drafts_blocks();  // with the text, or with the level of a tree
   if (!passes_vary) {
     const calibrate::Passes passes = calibrate::time_passes(models, settings, PhaseProgress());
     folder.write("cost_table.csv", report::csv(calibrate::cost_table_columns(), calibrate::measured_passes(passes.rows)));
@@ -151,12 +152,12 @@ ExitCode calibrate_command(const std::vector<std::string>& arguments) {
       "specsim calibrate --target DIR --draft DIR --prompts FILE --out DIR [options]",
       "  specsim calibrate --target models/target --draft models/draft --prompts prompts.jsonl --out results/mine\n"
       "  specsim calibrate --target models/target --draft models/draft --prompts prompts.jsonl --quick --out results/first\n"
-      "  specsim calibrate --target llama-160m --draft llama-68m --out results/shapes     (random weights: timing alone)\n"
+      "  specsim calibrate --target llama-160m --draft llama-68m --out results/shapes     (random weights: timing only)\n"
       "  specsim calibrate --device cuda --target llama-3.1-8b --draft llama-3.2-1b --batches 1,4,16 --out results/gpu\n");
   add_model_options(line, options);
   add_gpu_options(line, options, gpu, only_device);
   line.add({{"laws", options.settings.distribution_tokens, config::between(0, 1024),
-             "above 0: keep the distributions of every position too, so many tokens by themselves, the rest in classes"}});
+             "above 0: also record the distributions of every position, for so many single tokens, and the rest in classes"}});
   if (!line.read(arguments)) return ExitCode::fine;
   const bool on_gpu = options.device == "cuda";
   const std::vector<std::string> of_the_other =

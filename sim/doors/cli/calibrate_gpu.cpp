@@ -1,5 +1,5 @@
-// specsim calibrate --device cuda: bandwidth, passes, rounds and whole decoding runs on a GPU, and what the simulator says of the
-// runs from the passes.
+// specsim calibrate --device cuda: measures bandwidth, passes, rounds and whole decoding runs on a GPU, and compares the runs
+// with the simulator's predictions from the passes.
 #include "sim/doors/cli/calibrate_gpu.h"
 
 #include "sim/doors/cli/command.h"
@@ -21,14 +21,14 @@ namespace {
 
 constexpr double kGiB = 0x1.0p30;
 
-// Prints at once: such runs are watched, and may be cut short.
+// Prints at once, since users watch such runs and may stop them.
 template <class... Values>
 void say(fmt::format_string<Values...> format, Values&&... values) {
   print_output(format, std::forward<Values>(values)...);
   flush_output();
 }
 
-// Files go into the folder, and a line for the reader is printed as things are measured.
+// Writes files into the folder, and prints a line per measurement.
 class GpuPrinter final : public calibrate::GpuObserver {
  public:
   GpuPrinter(report::OutputFolder& folder, const calibrate::GpuSetup& setup) : folder_(folder), setup_(setup) {}
@@ -46,7 +46,7 @@ class GpuPrinter final : public calibrate::GpuObserver {
   }
   void no_room(const std::string& model, std::size_t batch, std::size_t context) override {
     print_pass_heads();
-    say("{:<7}{:>7}{:>6}{:>9}  left out: its cache does not fit\n", model, "all", batch, context);
+    say("{:<7}{:>7}{:>6}{:>9}  omitted: its cache does not fit\n", model, "all", batch, context);
   }
   void beside_passes(const calibrate::BesidePasses& shares) override {
     say("batch {}, draft length {}: the host, {} launches and the gaps between them are {:.2f} % of a round (goal: "
@@ -113,7 +113,7 @@ std::vector<std::string> gpu_file_names(const calibrate::Settings& settings, con
   return names;
 }
 
-// Everything that is measured of two models. The number of passes, or runs, that were timed.
+// Measures everything for two models. Returns the number of timed passes, or runs.
 std::size_t measure(calibrate::GpuSetup& setup, GpuPrinter& printer) {
   if (setup.gpu.for_baselines) {
     printer.placed(setup.place());
@@ -145,10 +145,10 @@ void add_gpu_options(CommandLine& line, ModelOptions& options, calibrate::GpuSet
             {"enlarge-draft", gpu.enlarge_draft,
              "with --device cuda: HIDDENxFFNxLAYERS around the draft that compute the same function"},
             {"held-out", options.settings.held_out,
-             "with --device cuda: the prompts that are decoded; --prompts: those that acceptance is fitted on"},
-            {"only-device", only_device, "with --device cuda: say what it is, and end"},
+             "with --device cuda: prompts to decode; --prompts: prompts for fitting acceptance"},
+            {"only-device", only_device, "with --device cuda: print the device and exit"},
             {"no-early-start", gpu.dependent_launch,
-             "with --device cuda: kernels start when those before them have ended, not as they end"},
+             "with --device cuda: a kernel starts only after the one before has ended (no overlap)"},
             {"peers", gpu.for_baselines,
              "with --device cuda: logits and decoding of the first of --held-out, for scripts/gpu/gpu_baselines.py, and nothing "
              "else"}});

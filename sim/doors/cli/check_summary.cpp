@@ -18,7 +18,7 @@ namespace {
 std::string p_text(double p) { return std::isnan(p) ? "-" : fmt::format("{:.2g}", p); }
 
 std::string disagreement(const judge::Row& row) {
-  return fmt::format("tokens per round {:.6g}, theory {} says {}, exact theory {}, z {}, p of accepted {}, p of output {}{}",
+  return fmt::format("tokens per round {:.6g}, theory {}: {}, exact theory {}, z {}, p of accepted {}, p of output {}{}",
                      row.tokens_per_round(), spec::theory_name(row.cell->theory),
                      row.judged_by.known ? fmt::format("{:.6g}", row.judged_by.tokens_per_round) : "nothing",
                      row.exact.known ? fmt::format("{:.6g}", row.exact.tokens_per_round) : "nothing",
@@ -27,22 +27,22 @@ std::string disagreement(const judge::Row& row) {
                      spec::expects_refuted(row.cell->theory) ? " (this closed form was expected to be refuted)" : "");
 }
 
-// No theory, though the config did not say so.
+// There is no theory, although the config does not declare this.
 bool lacks_theory(const judge::Row& row) {
   return row.verdict == judge::Verdict::no_theory && !std::holds_alternative<spec::NoTheory>(row.cell->theory);
 }
 std::string missing_theory(const judge::Row& row) {
-  return fmt::format("{}; allowed: theory: {{name: none}} to say so", judge::no_theory_text(row.judged_by.missing));
+  return fmt::format("{}; allowed: theory: {{name: none}} if this is intended", judge::no_theory_text(row.judged_by.missing));
 }
 
 std::string missing_power(const judge::Row& row) {
   const judge::Blindness& blind = *row.blindness;
   const std::string rounds =
-      std::isnan(blind.rounds) ? "" : fmt::format("; about {:.2g} rounds would do", std::max(blind.rounds, 1.0));
+      std::isnan(blind.rounds) ? "" : fmt::format("; about {:.2g} rounds are enough", std::max(blind.rounds, 1.0));
   if (std::isnan(blind.smallest))
-    return fmt::format("it would not see any {}, allowed: one of {:.3g} %{}", blind.of, 100.0 * blind.allowed,
+    return fmt::format("it would not detect any {}, allowed: one of {:.3g} %{}", blind.of, 100.0 * blind.allowed,
                        rounds.empty() ? "; raise rounds" : rounds);
-  return fmt::format("the smallest {} that it sees is {:.3g} %, allowed: {:.3g} %{}", blind.of, 100.0 * blind.smallest,
+  return fmt::format("the smallest {} that it detects is {:.3g} %, allowed: {:.3g} %{}", blind.of, 100.0 * blind.smallest,
                      100.0 * blind.allowed, rounds);
 }
 
@@ -71,11 +71,11 @@ CheckSummary summarise_check(const std::vector<judge::Row>& rows) {
   text += fmt::format(
       "z, p: tokens per round, distribution of accepted and output distribution against theory; a check fails below p "
       "= {:.2g} ({:.0e} false alarms over {} checks).\n"
-      "Draws: the cell whose random numbers a cell uses. Cells that share them deviate from theory together: count "
-      "their z as one, not as many. Leak seen: the smallest leak of the draft's distribution into the output that the "
+      "Draws: the cell whose random numbers a cell uses. Cells that share random numbers are correlated: count "
+      "their z as one result. Leak seen: the smallest leak of the draft's distribution into the output that the "
       "checks reject with power .99.\n",
       level, judge::kFamilyBudget, rows.size() * judge::kChecksPerCell);
-  constexpr std::size_t kShown = 20;  // lines for each kind of finding: a wrong base shows in every cell of a grid
+  constexpr std::size_t kShown = 20;  // lines per kind of finding, since a wrong base shows in every cell of a grid
   const auto list = [&](const std::vector<const judge::Row*>& which, const std::string& what, const auto& describe) {
     for (std::size_t i = 0; i < std::min(which.size(), kShown); ++i)
       text += fmt::format("{}: {} cell {}: {}\n", what, which[i]->cell->experiment, which[i]->cell->index, describe(*which[i]));
@@ -84,7 +84,7 @@ CheckSummary summarise_check(const std::vector<judge::Row>& rows) {
   };
   list(disagree, "disagree", disagreement);
   list(untold, "not tested", missing_theory);
-  list(blind, "could not have failed", missing_power);
+  list(blind, "underpowered", missing_power);
   summary.status = !disagree.empty()                   ? ExitCode::disagree
                    : !blind.empty() || !untold.empty() ? ExitCode::untested
                                                        : ExitCode::fine;
@@ -92,7 +92,7 @@ CheckSummary summarise_check(const std::vector<judge::Row>& rows) {
   text += fmt::format("{}\n", !disagree.empty() ? "theory and simulation DISAGREE"
                               : summary.status == ExitCode::untested
                                   ? "nothing disagrees, but not every cell was tested as it should be"
-                              : none > 0 ? "theory and simulation agree where there is theory"
+                              : none > 0 ? "theory and simulation agree wherever theory exists"
                                          : "theory and simulation agree");
   return summary;
 }
@@ -113,7 +113,7 @@ std::vector<report::TestCase> check_cases(const std::vector<judge::Row>& rows) {
       one.message = lacks_theory(row) ? missing_theory(row) : "theory: {name: none}";
     } else if (row.blindness) {
       one.outcome = Outcome::skipped;
-      one.message = "could not have failed: " + missing_power(row);
+      one.message = "underpowered: " + missing_power(row);
     }
     cases.push_back(std::move(one));
   }

@@ -1,4 +1,4 @@
-// What specsim check says below its table.
+// The summary that specsim check prints below its table.
 #pragma once
 
 #include "sim/experiments/judge/rows.h"
@@ -12,15 +12,14 @@ namespace specsim::cli {
 
 struct CheckSummary {
   std::string text;
-  std::string verdict;  // "agree", "disagree", or "untested" where nothing disagrees and yet not every cell was tested
+  std::string verdict;  // "agree", "disagree", or "untested" if nothing disagrees but some cell was not tested
   ExitCode status = ExitCode::fine;
 };
 
-// Counts the verdicts of judged rows, and names the cells that disagree, have no theory, or could not have failed.
+// Counts the verdicts of judged rows, and names the cells that disagree, have no theory, or are underpowered.
 CheckSummary summarise_check(const std::vector<judge::Row>& rows);
 
-// The verdicts as test results, one for each cell: failed where it disagrees, skipped where it has no theory or could not have
-// failed.
+// The verdicts as test results, one per cell: failed if it disagrees, skipped if it has no theory or is underpowered.
 std::vector<report::TestCase> check_cases(const std::vector<judge::Row>& rows);
 
 }  // namespace specsim::cli

@@ -1,4 +1,4 @@
-// specsim cluster: shards of an experiment as tasks of Slurm or of this machine, by the script that knows them.
+// specsim cluster: runs shards of an experiment as tasks of Slurm or of this machine, with the script scripts/cluster.py.
 #include "sim/doors/cli/command.h"
 #include "sim/doors/cli/options.h"
 #include "sim/doors/cli/output_form.h"
@@ -12,7 +12,7 @@
 namespace specsim::cli {
 
 ExitCode cluster_command(const std::vector<std::string>& arguments) {
-  // The script reads them; here they are declared and checked.
+  // The script interprets these options; they are declared and checked here.
   std::vector<std::string> what;
   std::vector<std::string> sets;
   std::vector<std::string> of_jobs;
@@ -28,14 +28,14 @@ ExitCode cluster_command(const std::vector<std::string>& arguments) {
   line.add({{"tasks", text, "shards, each a share of every cell"},
             {"out", text, "directory on a file system that all tasks see"},
             {"set", sets, "PATH=VALUE replaces a value of the configs"},
-            {"seed", text, "seed in place of the configs'"},
-            {"threads", threads, "threads of a task where Slurm does not say (SLURM_CPUS_PER_TASK)"},
+            {"seed", text, "replaces the configs' seed"},
+            {"threads", threads, "threads per task if Slurm does not set them (SLURM_CPUS_PER_TASK)"},
             {"sbatch", of_jobs, "an option for every job, such as --sbatch=--partition=short"},
             {"array", array, "most tasks in one array job: the site's MaxArraySize less 1"},
             {"at-once", text, "most tasks of an array that run together"},
             {"name", text, "name of the jobs"},
-            {"force", flag, "begin anew where --out holds other tasks"},
-            {"dry-run", flag, "say what it would take and what is missing, submit nothing"}});
+            {"force", flag, "start again if --out holds other tasks"},
+            {"dry-run", flag, "print what it would take and what is missing, submit nothing"}});
   if (!line.read(arguments)) return ExitCode::fine;
   if (for_machines())
     throw BadInput({"--format", 0, 0},

@@ -1,4 +1,4 @@
-// The subcommands. Each reads its own options, prints, and says how it ended.
+// The subcommands. Each reads its own options, prints its results, and returns an exit code.
 #pragma once
 
 #include "sim/foundation/base/exit_code.h"
@@ -40,16 +40,17 @@ ExitCode man_command(const std::vector<std::string>& arguments);
 ExitCode schema_command(const std::vector<std::string>& arguments);
 ExitCode reference_command(const std::vector<std::string>& arguments);
 
-// `specsim kernel-formulas`, which is not in the list: scripts/kernels/kernel_formulas.py starts it. Writes one line of JSON,
-// what formulas there are. Reads one line of JSON from standard input, a kind of kernel, a GPU and the number of shapes, and then
-// the shapes as doubles, column after column. From then on it reads a letter and seven figures as doubles, and answers in
-// doubles: t, microseconds of each shape by the formula; c, the coordinates of each shape, those of one shape together.
+// `specsim kernel-formulas`, a hidden command that scripts/kernels/kernel_formulas.py starts.
+// It writes a line of JSON with the available formulas. It reads a line of JSON from standard input (a kind of kernel, a GPU and
+// the number of shapes), then the shapes as doubles, column after column. After that it reads a letter and seven figures as
+// doubles, and answers in doubles. Letter t: microseconds of each shape by the formula. Letter c: the coordinates of each shape,
+// grouped by shape.
 ExitCode kernel_formulas_command();
 
-// All of them, in the order of the usage.
+// All commands, in the order of the usage.
 const std::vector<Command>& commands();
 
-// The line that was typed, for manifests.
+// The command line as typed, for manifests.
 const std::string& command_line();
 
 }  // namespace specsim::cli

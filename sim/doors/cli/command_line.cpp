@@ -20,9 +20,9 @@ namespace po = boost::program_options;
 
 namespace {
 
-// Boost's what() puts words of the command line into its text as long as it finds its own placeholders there, for ever where such
-// a word holds one (--alph=%original_token%): what is wrong is read from the exception, and what() of no error with a name is
-// asked.
+// Boost's what() inserts words of the command line into its text as long as it finds its own placeholders there. It never ends
+// if such a word contains a placeholder (--alpha=%original_token%). Therefore messages are made from the exception's fields, and
+// what() is never called for an error with an option name.
 struct Named : po::error_with_option_name {
   static std::string part(const po::error_with_option_name& wrong, const std::string& name) {
     const auto& parts = wrong.*(&Named::m_substitutions);
@@ -31,7 +31,8 @@ struct Named : po::error_with_option_name {
   }
 };
 
-// Words of servers and benchmarks for options of ours; an unknown option that resembles one of ours needs none.
+// Option names of servers and benchmarks, and ours with the same meaning. Options that resemble ours are not listed, since they
+// are suggested anyway.
 constexpr std::array<std::array<const char*, 2>, 6> kOtherWords = {{{"--gpu", "--hardware"},
                                                                     {"--model", "--target"},
                                                                     {"--tp", "--tensor-parallel"},
@@ -39,7 +40,7 @@ constexpr std::array<std::array<const char*, 2>, 6> kOtherWords = {{{"--gpu", "-
                                                                     {"--concurrency", "--batches"},
                                                                     {"--num-speculative-tokens", "--longest"}}};
 
-// What Boost found wrong with a command line, in the program's own form. Throws BadInput.
+// Reports an error that Boost found in a command line, in the program's own form. Throws BadInput.
 [[noreturn]] void throw_mistake(const po::error& wrong, const po::options_description& options) {
   const auto* const named = dynamic_cast<const po::error_with_option_name*>(&wrong);
   if (named == nullptr) throw BadInput({"", 0, 0}, wrong.what());
@@ -72,12 +73,12 @@ constexpr std::array<std::array<const char*, 2>, 6> kOtherWords = {{{"--gpu", "-
                                     value.empty() ? "this value" : config::quote_for_message(value), meaning));
 }
 
-// An option that stands where another one's value should: Boost takes it for that value. Throws BadInput.
+// Rejects an option in the place of another one's value, which Boost would take as that value. Throws BadInput.
 void check_values_given(const std::vector<std::string>& arguments, const po::options_description& options) {
   const auto option_of = [&](const std::string& word) {
     return word.size() > 2 && word.starts_with("--") ? options.find_nothrow(word.substr(2), false) : nullptr;
   };
-  for (std::size_t i = 0; i + 1 < arguments.size() && arguments[i] != "--"; ++i) {  // no option stands behind "--"
+  for (std::size_t i = 0; i + 1 < arguments.size() && arguments[i] != "--"; ++i) {  // after "--" there are no options
     const po::option_description* const option = option_of(arguments[i]);
     if (option == nullptr || option->semantic()->min_tokens() == 0) continue;
     if (option_of(arguments[i + 1]) != nullptr)
@@ -135,12 +136,12 @@ CommandInfo CommandLine::info() const {
 }
 
 bool CommandLine::read(const std::vector<std::string>& arguments) {
-  std::string format = "table";  // run_in_form() has read these two
+  std::string format = "table";  // both are handled by run_in_form()
   bool quiet = false;
   bool help = false;
-  options_.emplace_back("format", format, fmt::format("form of what is printed: {}", fmt::join(report::format_names(), ", ")));
+  options_.emplace_back("format", format, fmt::format("output format: {}", fmt::join(report::format_names(), ", ")));
   if (std::none_of(options_.begin(), options_.end(), [](const Option& one) { return one.name_ == "quiet"; }))
-    options_.emplace_back("quiet", quiet, "print no text, no warnings and no progress; tables alone with --format");
+    options_.emplace_back("quiet", quiet, "print no text, no warnings and no progress; only tables with --format");
   options_.emplace_back("help,h", help, "print this");
   if (noting() != nullptr) {
     *noting() = info();
@@ -162,7 +163,7 @@ bool CommandLine::read(const std::vector<std::string>& arguments) {
   options_.pop_back();
   po::options_description all;
   all.add(shown);
-  // Words without an option where none belong have a name too, so that the message can say them.
+  // Words without an option have a name even if none are allowed, so that the message can show them.
   const std::string words = words_ == nullptr ? "unexpected" : words_name_;
   all.add_options()(words.c_str(), po::value<std::vector<std::string>>(), "");
   po::positional_options_description places;
@@ -188,7 +189,7 @@ bool CommandLine::read(const std::vector<std::string>& arguments) {
   if (words_ != nullptr)
     *words_ = texts_[words];
   else if (given(words))
-    throw BadInput({"", 0, 0}, fmt::format("{} stands without an option, allowed: {}",
+    throw BadInput({"", 0, 0}, fmt::format("{} is given without an option, allowed: {}",
                                            config::quote_for_message(texts_[words].front()), usage_));
   for (const Option& one : options_)
     if (const auto texts = texts_.find(one.name_); texts != texts_.end())
@@ -213,7 +214,7 @@ void CommandLine::check(const std::vector<Partner>& partners) const {
     if (!given(one.option)) continue;
     if (!one.with.empty() && std::none_of(one.with.begin(), one.with.end(), is_given))
       throw BadInput({"--" + one.option, 0, 0},
-                     fmt::format("given without {0}, and changes nothing so; allowed: with {0}", words_of(one.with)));
+                     fmt::format("given without {0}, so it has no effect; allowed: with {0}", words_of(one.with)));
     const auto other = std::find_if(one.without.begin(), one.without.end(), is_given);
     if (other != one.without.end())
       throw BadInput({"--" + one.option, 0, 0},

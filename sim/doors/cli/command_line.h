@@ -1,5 +1,5 @@
-// The options of a command as values: each is declared once, with its name, what it is read into, the range of a number and what
-// --help says of it. Parsing, --help, completion, the manual page and the messages about wrong values follow from that.
+// The options of a command as values. Each is declared once, with its name, its variable, the range of a number and its text in
+// --help. Parsing, --help, completion, the manual page and the messages about wrong values follow from the declaration.
 #pragma once
 
 #include "sim/doors/cli/numbers.h"
@@ -19,27 +19,27 @@
 
 namespace specsim::cli {
 
-// An option of a command. What its value holds before the command line is read is the default; --help shows it, except for an
-// empty text, an empty list and an optional value that is not there.
+// An option of a command. The value of its variable before parsing is the default. --help shows it, except for an empty text, an
+// empty list and an absent optional value.
 class Option {
  public:
-  Option(std::string name, bool& into, std::string help);  // takes no value, and turns `into` over
+  Option(std::string name, bool& into, std::string help);  // takes no value, and inverts `into`
   Option(std::string name, std::string& into, std::string help);
   Option(std::string name, std::optional<std::string>& into, std::string help);
   Option(std::string name, std::vector<std::string>& into, std::string help);  // may be given several times
-  // A number, or a list of numbers with commas between.
+  // A number, or a list of numbers separated by commas.
   template <class T>
   Option(std::string name, T& into, config::Interval allowed, std::string help)
       : Option(std::move(name), default_text(into), std::move(help),
                [&into, allowed](const std::string& text, const std::string& option) {
                  into = Numbers<T>::read(text, option, allowed);
                }) {}
-  // Anything else: what `read` makes of the text and the option's name, "--name".
+  // Any other type: `read` converts the text, given the option's name "--name".
   template <class T, std::invocable<const std::string&, const std::string&> Read>
   Option(std::string name, T& into, Read read, std::string help)
       : Option(std::move(name), default_text(into), std::move(help),
                [&into, read](const std::string& text, const std::string& option) { into = read(text, option); }) {}
-  // One of some words, each of which stands for a value.
+  // One of several words, each of which represents a value.
   template <class T>
   Option(std::string name, T& into, std::vector<std::pair<std::string, T>> words, std::string help)
       : Option(std::move(name), word_of(words, into), std::move(help),
@@ -112,52 +112,52 @@ class Option {
   friend class CommandLine;
 };
 
-// An option that changes nothing without another one, or beside one: it is refused, never ignored.
+// An option without effect unless another one is given, or if another one is given. It is rejected, never ignored.
 struct Partner {
   std::string option;
-  std::vector<std::string> with;     // one of them has to be given; none: it needs no other
-  std::vector<std::string> without;  // none of them may be
-  std::string why;                   // what such an option does that leaves this one nothing to say: "says the acceptance"
+  std::vector<std::string> with;     // one of them must be given; none: no condition
+  std::vector<std::string> without;  // none of them may be given
+  std::string why;                   // why such an option makes this one useless: "states the acceptance"
 };
 
-// What a command takes, from the same declarations that its --help prints.
+// The options and words of a command, from the same declarations as its --help.
 struct OptionInfo {
   std::string name;
   bool takes_value = false;
   bool repeats = false;
-  std::string fallback;  // its default, "" for none
+  std::string fallback;  // its default; "" for none
   std::string help;
 };
 struct CommandInfo {
   std::string usage;
   std::string examples;
-  bool takes_files = false;  // what stands without a dash
+  bool takes_files = false;  // for words without a dash
   std::vector<OptionInfo> options;
 };
 
-// How a command is called, and what one call of it says.
+// The command line of a command: its declaration, and the values of one call.
 class CommandLine {
  public:
   CommandLine(std::string usage, std::string examples) : usage_(std::move(usage)), examples_(std::move(examples)) {}
-  // The words that stand without a dash, and what messages and checks call them; without this there may be none.
+  // Declares words without a dash, and their name in messages and checks. Without this call there may be none.
   void add_words(const std::string& name, std::vector<std::string>& into);
   void add(std::initializer_list<Option> options) { options_.insert(options_.end(), options); }
 
-  // Reads the arguments into the values of the options. With --help it prints usage, options and examples, and returns false.
+  // Reads the arguments into the variables of the options. With --help it prints usage, options and examples, and returns false.
   // Throws BadInput.
   bool read(const std::vector<std::string>& arguments);
 
-  // Whether an option was given; of a default it was not. The name of add_words() is one too.
+  // Whether an option was given on the command line. The name of add_words() is valid too.
   [[nodiscard]] bool given(const std::string& option) const { return given_.contains(option); }
-  // What was given, or its default; "" for neither.
+  // The given value, or the default; "" for neither.
   [[nodiscard]] std::string text(const std::string& option) const;
-  // Throws BadInput unless the option, or words without a dash, were given: the command "needs" `what`, the option by default.
+  // Throws BadInput unless the option, or words without a dash, were given: "the command needs `what`", by default the option.
   void require(const std::string& option, const std::string& what = "") const;
-  // Throws BadInput at the first option that was given and has no effect by one of `partners`.
+  // Throws BadInput at the first option that was given and has no effect according to `partners`.
   void check(const std::vector<Partner>& partners) const;
-  // The identity of what the command makes, equal for what comes out the same from the same inputs: its name and a number of its
-  // options, except those that change nothing (--out, --threads and the like), and except words without a dash and `inputs`, whose
-  // contents are compared. `more`: what else it depends on, such as the identity of its configs.
+  // The identity of the command's result: equal if the same inputs give the same result. A hash of the command's name and its
+  // options, without options that do not change results (--out, --threads and similar), and without words and `inputs`, whose
+  // contents are compared instead. `more`: further dependencies, such as the identity of the configs.
   [[nodiscard]] std::string identity(const std::set<std::string>& inputs = {}, const std::string& more = "") const;
 
  private:
@@ -170,10 +170,11 @@ class CommandLine {
   std::vector<std::string>* words_ = nullptr;
   std::vector<Option> options_;
   std::set<std::string> given_;
-  std::map<std::string, std::vector<std::string>> texts_;  // [option], defaults too
+  std::map<std::string, std::vector<std::string>> texts_;  // [option], including defaults
 };
 
-// While one is alive, CommandLine::read() notes in it what the command takes and returns false, so that the command does nothing.
+// While an object exists, CommandLine::read() records the command's options in it and returns false, so that the command does
+// nothing.
 class NoteCommandInfo {
  public:
   NoteCommandInfo();

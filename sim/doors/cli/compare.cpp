@@ -1,4 +1,4 @@
-// specsim compare: which method of drafting and verifying is fastest on a workload, and by how much for sure.
+// specsim compare: which method of drafting and verifying is fastest on a workload, and with what confidence.
 #include "sim/answers/plan/built_in.h"
 #include "sim/answers/plan/engine_methods.h"
 #include "sim/answers/plan/race.h"
@@ -30,7 +30,7 @@ namespace {
 using plan::Contender;
 using plan::Ranking;
 
-// A line for each node, children indented below their parent.
+// One line per node; children are indented below their parent.
 void draw_node(const tokens::Tree& tree, int node, const std::string& indent, std::vector<std::string>& lines) {
   const tokens::Tree::Node& own = tree.nodes[static_cast<std::size_t>(node)];
   for (int i = 0; i < own.children; ++i) {
@@ -52,25 +52,25 @@ void print_tree(const tokens::Tree& tree) {
 }
 
 std::string shown(const std::string& method) {
-  constexpr std::size_t kLongest = 100;  // letters, where the method's names and single figures take no more
+  constexpr std::size_t kLongest = 100;  // widest column of methods, in characters
   return report::short_method(method, kLongest);
 }
 
-// What a method is called in a table.
+// The name of a method in a table.
 std::string method_words(const Contender& one) {
   return shown(one.row.cell->method_text) + (one.row.cell->lossless() ? "" : " (not lossless)") +
          (one.engine_runs.value_or(true) ? "" : fmt::format(" (not in {})", plan::engine_of(*one.row.cell))) +
-         (one.foresees ? " (no method: it knows what will be accepted)" : "");
+         (one.foresees ? " (not a method: it knows future acceptance)" : "");
 }
 
-// The fastest that somebody can run; nullptr: none.
+// The fastest method that a user can run; nullptr: none.
 const Contender* first_method(const Ranking& ranking) {
   for (const Contender& one : ranking.contenders)
     if (!one.foresees) return &one;
   return nullptr;
 }
 
-// Which methods the noise of prices leaves as fast as the first.
+// Prints the methods that tie with the first within the latency error.
 void print_ties(const Ranking& ranking) {
   std::vector<std::string> ranks;
   double noise = 0.0;
@@ -87,7 +87,7 @@ void print_ties(const Ranking& ranking) {
                  fmt::join(ranks, ", "), ranks.size() == 1 ? "s" : "", 100.0 * noise);
 }
 
-// The fastest that the engine has, where that is not the first.
+// Prints the fastest method that the engine supports, if it is not the first.
 void print_fastest_of_engine(const Ranking& ranking) {
   const Contender* const first = first_method(ranking);
   if (first == nullptr || first->engine_runs.value_or(true)) return;
@@ -163,59 +163,60 @@ struct CompareOptions {
   bool print_config = false;
 };
 
-// What the built-in methods' distributions are made by.
+// The parameters of the built-in methods' distributions.
 struct BuiltIn {
   double alpha = plan::kDefaultAlpha;
   double temperature = 1.0;
-  spec::AcceptanceTable table;  // acceptance by depth and rank, in place of alpha and temperature; empty: there is none
+  spec::AcceptanceTable table;  // acceptance by depth and rank, replaces alpha and temperature; empty: none
 
   [[nodiscard]] RecordedPair recorded() const { return recorded_pair(table); }
 };
 
-// How a table's drafts were chosen, as a sentence behind others; "" at temperature 0, where it makes no difference.
+// How a table's drafts were chosen, as a sentence to append; "" at temperature 0, where it makes no difference.
 std::string of_selection(const spec::AcceptanceTable& table) {
   if (table.temperature == "0") return "";
   if (table.selection == spec::Selection::sampled)
-    return " Its drafts were drawn, and so are the chains here; children of a tree (siblings: top_k) stand in the order of "
-           "drawing. Above temperature 0 likeliest tokens are accepted otherwise.";
-  return fmt::format(" Its drafts are the draft's likeliest tokens ({}). Above temperature 0 drawn ones are accepted otherwise.",
-                     table.selection == spec::Selection::unsaid ? "assumed, for the table does not say it; selection: sampled is "
-                                                                  "of drawn ones"
-                                                                : table.selection_from);
+    return " Its drafts were drawn, and so are the chains here; children of a tree (siblings: top_k) are in the order of "
+           "drawing. Above temperature 0 the acceptance of likeliest tokens differs.";
+  return fmt::format(
+      " Its drafts are the draft's likeliest tokens ({}). Above temperature 0 the acceptance of drawn tokens differs.",
+      table.selection == spec::Selection::unsaid ? "assumed, since the table does not state it; selection: sampled is "
+                                                   "for drawn tokens"
+                                                 : table.selection_from);
 }
 
-// What the order of the built-in methods rests on.
+// Prints the assumptions on which the ranking of the built-in methods depends.
 void print_assumptions(const WorkloadOptions& options, const BuiltIn& built_in, const std::string& cost) {
   if (const std::string assumed = assumptions(options, built_in.recorded()); !assumed.empty())
-    print_output("ASSUMED, for nothing else was said: {}\n", assumed);
+    print_output("ASSUMED (defaults): {}\n", assumed);
   warn_of_left_out_draft(options, built_in.recorded());
   if (const std::string taken = taken_of(options, built_in.recorded()); !taken.empty())
     print_output("the models of the table: {}\n", taken);
   if (!built_in.table.acceptance.empty()) {
     const std::vector<std::vector<double>>& rows = built_in.table.acceptance;
     const std::string words = fmt::format(
-        "This ranking holds for acceptance by depth and rank as the table has it, independent from round to round{}. Each "
-        "tree is the best of its size for it, of all its depths or, where that is faster at a batch, of the first of them. Real "
+        "This ranking holds for acceptance by depth and rank as in the table, independent from round to round{}. Each "
+        "tree is the best of its size, with all depths of the table or, if that is faster at a batch, fewer. Real "
         "trees accept in clusters: a text that is easy at one depth is easy at the "
         "next.{}{}{}",
         built_in.table.origin().empty() ? "" : fmt::format(": {}", built_in.table.origin()), of_selection(built_in.table),
-        built_in.table.note.empty() ? "" : fmt::format(" Its figures are taken {}.", built_in.table.note),
-        rows.size() == 1 ? " The table has one depth, so that no method drafts more than one token behind another; of a vector "
-                           "that holds at every depth the file says so: {acceptance: [[...]], depths: 16}."
+        built_in.table.note.empty() ? "" : fmt::format(" Its figures are derived {}.", built_in.table.note),
+        rows.size() == 1 ? " The table has one depth, so no method drafts more than one level. For a vector "
+                           "that holds at every depth, the file must state this: {acceptance: [[...]], depths: 16}."
                          : "");
     for (const std::string& line : report::wrap_words(words, output_width())) print_output("{}\n", line);
     return;
   }
   const std::string words = fmt::format(
       "This ranking holds for sampling at temperature {:g} from synthetic distributions on which one draft token is accepted "
-      "with probability {:g} at temperature 1, the same draft for every method. They were chosen to give what papers measured "
+      "with probability {:g} at temperature 1, the same draft for every method. They were chosen to match published measurements "
       "of block verification and of siblings by rank, and give trees of EAGLE's heads too many tokens per round "
-      "(docs/results/language.md). Models whose texts leave a wide choice differ: of small models of novels EAGLE-2's tree "
+      "(docs/results/language.md). Models of high-entropy texts differ: for small models of novels EAGLE-2's tree "
       "(tree_dynamic) emits less than a chain at temperature 1, and chains emit more at temperature 0 than here "
-      "(docs/results/validation.md). Targets that were trained to chat are surer of their tokens: there tokens that are chosen and "
-      "not drawn, of tree_dynamic and selection argmax, lose less from temperature 0 to 1 than here (write sigma: 12 into the "
-      "printed config). Heads that were trained on their target accept more than any draft model here. For another draft, "
-      "rank distributions of your own: --print-config shows these, with their cost {}",
+      "(docs/results/validation.md). Chat models are more certain of their tokens: for them, chosen tokens "
+      "(tree_dynamic and selection argmax) lose less from temperature 0 to 1 than here (write sigma: 12 into the "
+      "printed config). Heads trained on their target reach higher acceptance than any draft model here. For another draft, "
+      "rank your own distributions: --print-config prints these, with their cost {}",
       built_in.temperature, built_in.alpha, cost);
   for (const std::string& line : report::wrap_words(words, output_width())) print_output("{}\n", line);
 }
@@ -258,21 +259,21 @@ void add_compare_options(CommandLine& line, CompareOptions& options) {
   line.add(
       {{"batches", options.batches, config::between(1, 1e6), "1,8,32: sequences decoded together, a ranking for each"},
        {"alpha", options.alpha, config::between(0.01, 0.99),
-        "acceptance of a draft token at temperature 1, of the built-in methods' distributions (default 0.7)"},
+        "acceptance of a draft token at temperature 1, for the built-in methods' distributions (default 0.7)"},
        {"temperature", options.temperature, config::between(0, 1),
         "temperature at which the built-in methods' distributions are sampled, 0 to 1 (default 1)"},
        {"acceptance", options.acceptance,
         "acceptance by depth and rank, to rank chains and the best trees on: a published table (specsim list acceptance), or a "
         "file with [[rank 1, rank 2, ...] at depth 1, ...], each given that its parent is accepted; top_k: [[...]] of the "
-        "likeliest 1, 2, ... tokens together; rates: [...] of positions that are reached or not; draft and target are those that "
-        "the table says were recorded, unless --draft and --target name others"},
+        "likeliest 1, 2, ... tokens together; rates: [...], P(position reached); draft and target are those that "
+        "the table was recorded with, unless --draft and --target name others"},
        {"rounds", options.rounds, config::between(1, 1e13),
-        "rounds of each method (default: the config's; of the built-in methods as many as the order needs, 200000 at most)"},
+        "rounds per method (default: the config's; for the built-in methods as many as the order needs, at most 200000)"},
        {"out", options.out, "directory for ranking.csv, trees.csv"},
        {"force", options.force, kForceHelp},
        {"threads", options.threads, read_threads, kThreadsHelp},
        {"print-config", options.print_config,
-        "the built-in methods as a config, with what the other options change, to start from"}});
+        "print the built-in methods as a config, with the other options applied, to start from"}});
 }
 
 constexpr const char* kCompareExamples =
@@ -284,17 +285,17 @@ constexpr const char* kCompareExamples =
     "  specsim compare --alpha 0.8 --target llama-3.1-70b --tensor-parallel 4 --print-config > methods.yaml\n"
     "  scripts/plots/plot_compare.py build/compare\n";
 
-// Throws BadInput for options that a config leaves no room for.
+// Throws BadInput for options that contradict a config.
 BuiltIn read_built_in(const CommandLine& line, const CompareOptions& options) {
   line.check({{"force", {"out"}, {}, ""},
-              {"print-config", {}, {"out"}, "is where rankings go, of which none is made"},
-              {"alpha", {}, {"acceptance"}, "says the acceptance"},
-              {"temperature", {}, {"acceptance"}, "says the acceptance"}});
+              {"print-config", {}, {"out"}, "writes rankings, and no ranking is made"},
+              {"alpha", {}, {"acceptance"}, "states the acceptance"},
+              {"temperature", {}, {"acceptance"}, "states the acceptance"}});
   refuse_two_types(line, options.workload.dtype.value_or(""));
-  for (const auto& [option, why] : {std::pair{"acceptance", ", whose context says the acceptance; allowed: without one"},
+  for (const auto& [option, why] : {std::pair{"acceptance", ", whose context states the acceptance; allowed: without one"},
                                     {"print-config", ", allowed: without one, to print the built-in methods"},
-                                    {"alpha", ", whose distributions say the acceptance; allowed: without one"},
-                                    {"temperature", ", whose pair says it (target_sampling); allowed: without one"}})
+                                    {"alpha", ", whose distributions determine the acceptance; allowed: without one"},
+                                    {"temperature", ", whose pair sets it (target_sampling); allowed: without one"}})
     if (line.given("config") && line.given(option))
       throw BadInput({fmt::format("--{}", option), 0, 0}, fmt::format("given with a config{}", why));
   BuiltIn built_in{options.alpha.value_or(plan::kDefaultAlpha), options.temperature.value_or(1.0), {}};
@@ -302,7 +303,7 @@ BuiltIn read_built_in(const CommandLine& line, const CompareOptions& options) {
   return built_in;
 }
 
-// What a few runs say, while the others are still to come.
+// Prints the result of a few runs while the others are still running.
 void print_first_answer(const std::vector<Ranking>& rankings) {
   print_error("first answer, from {} of {} runs:\n", plan::kFirstAnswer, plan::kReplicates);
   for (const Ranking& ranking : rankings) {
@@ -314,23 +315,26 @@ void print_first_answer(const std::vector<Ranking>& rankings) {
 
 void print_rankings(const std::vector<Ranking>& rankings, const std::vector<spec::Experiment>& experiments, plan::Draws draws) {
   print_output(
-      "± leaves out what prices and alpha are off by (ties within the noise of prices have a line of their own). It is half of a "
+      "± excludes errors of latencies and alpha (ties within the latency error have a separate line). It is half of a "
       "{:g} % interval of one method, or of one pair, from {}{} "
-      "runs, each with its own draw of distributions that are random. \"behind\" comes from paired "
-      "runs, in which all methods meet the same distributions and chance. The first is the best of noisy figures: its own is "
+      "runs, each with its own draw of random distributions. The distance to the first comes from paired "
+      "runs, in which all methods have the same distributions and random numbers. The first is the best of noisy figures: its "
+      "own is "
       "more "
       "likely too high than too low\n",
       100.0 * plan::kRankingLevel, draws == plan::Draws::as_needed ? "up to " : "", plan::kReplicates);
   if (draws == plan::Draws::as_needed) {
     const plan::RaceRule rule;
     print_output(
-        "A method that is behind for sure after {} or {} runs runs no more, and has its speedup from what it lost to the first "
+        "A method that is significantly slower after {} or {} runs is stopped, and its speedup follows from its ratio to the "
+        "first "
         "in "
-        "the same runs; the truly fastest is dropped with a probability of {:g} % at most. --rounds runs all\n",
+        "the same runs; the truly fastest is stopped with a probability of at most {:g} %. With --rounds all methods run to the "
+        "end\n",
         rule.looks.front(), rule.looks.back(), 100.0 * rule.error);
   }
   for (const spec::Experiment& one : experiments)
-    for (const std::string& line : one.left_out) print_output("left out: {}\n", line);
+    for (const std::string& line : one.left_out) print_output("omitted: {}\n", line);
   std::set<const tokens::Tree*> drawn;
   for (const Ranking& ranking : rankings) {
     print_ranking(ranking, draws);

@@ -21,7 +21,7 @@ namespace specsim::cli {
 
 namespace {
 
-// Names that an option takes, by what they are names of: so that completion follows the registries.
+// Options whose values are names, by the kind of part, so that completion follows the registries.
 const std::map<std::string, std::string>& kind_of_option() {
   static const std::map<std::string, std::string> kinds = {
       {"hardware", "hardware"}, {"target", "model"},          {"draft", "model"},       {"model", "model"},
@@ -29,7 +29,7 @@ const std::map<std::string, std::string>& kind_of_option() {
   return kinds;
 }
 
-// What may follow an option: names of the registries, or its own words; empty: a file, or anything.
+// The possible values of an option: names from a registry, or its own words; empty: a file, or anything.
 std::vector<std::string> words_of(const OptionInfo& option, const std::vector<NamedPart>& parts) {
   std::vector<std::string> words;
   if (option.name == "format") return report::format_names();
@@ -42,7 +42,7 @@ std::vector<std::string> words_of(const OptionInfo& option, const std::vector<Na
   return words;
 }
 
-// What may stand without a dash, where it is no file.
+// The possible words without a dash, if they are not files.
 std::vector<std::string> places_of(const Command& command, const std::vector<NamedPart>& parts) {
   std::set<std::string> words;
   if (command.name == "describe")
@@ -54,12 +54,12 @@ std::vector<std::string> places_of(const Command& command, const std::vector<Nam
   return {words.begin(), words.end()};
 }
 
-// Whether files may follow those words: the configs of specsim cluster.
+// Whether files may follow those words, as the configs of specsim cluster do.
 bool files_too(const Command& command) { return command.name == "cluster"; }
 
 constexpr const char* kHelpSummary = "explains a command, with examples";
 
-// Text within single quotes of a shell.
+// Text in single quotes of a shell.
 std::string single_quoted(const std::string& text) {
   std::string quoted;
   for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -121,7 +121,7 @@ std::string bash_script(const std::vector<NamedPart>& parts) {
          "complete -o filenames -F _specsim specsim\n";
 }
 
-// Within a specification of _arguments, colons and brackets part its pieces.
+// In a specification of _arguments, colons and brackets are separators.
 std::string zsh_text(const std::string& text) {
   std::string escaped;
   for (const char c : text) {
@@ -187,7 +187,7 @@ std::string fish_script(const std::vector<NamedPart>& parts) {
   return text;
 }
 
-// Text for roff: no line that begins with its control characters, no dash that turns into a hyphen.
+// Text for roff: no line begins with a control character, and no dash becomes a hyphen.
 std::string roff(const std::string& text) {
   std::string escaped;
   for (const char c : text) {
@@ -227,8 +227,8 @@ ExitCode man_command(const std::vector<std::string>& arguments) {
   if (!line.read(arguments)) return ExitCode::fine;
   std::string text = fmt::format(
       ".TH SPECSIM 1 \"\" \"specsim {}\" \"User Commands\"\n.SH NAME\nspecsim \\- speculative decoding, simulated with the exact "
-      "algorithm and held against theory\n.SH SYNOPSIS\n.B specsim\n.I command\n[options]\n.SH DESCRIPTION\n"
-      "Configs, parts and their parameters are in the reference (\\fBspecsim reference\\fR); \\fBspecsim describe\\fR tells of "
+      "algorithm and checked against theory\n.SH SYNOPSIS\n.B specsim\n.I command\n[options]\n.SH DESCRIPTION\n"
+      "Configs, parts and their parameters are in the reference (\\fBspecsim reference\\fR); \\fBspecsim describe\\fR explains "
       "one of "
       "them.\n.SH COMMANDS\n",
       build_info::version);

@@ -63,9 +63,9 @@ std::vector<std::string> layer_lines(const ModelShape& shape) {
           ", {} of keys and values, {} wide{}", count_of(kind.kv_heads), count_of(kind.head_dim),
           kind.value_dim == kind.head_dim || shape.one_vector ? "" : fmt::format(" (values {})", count_of(kind.value_dim)));
     if (kind.window > 0.0) line += fmt::format(", {} of {} tokens", kind.chunked ? "chunks" : "a window", count_of(kind.window));
-    if (kind.compression > 0.0) line += fmt::format(", an entry for {} tokens", count_of(kind.compression));
+    if (kind.compression > 0.0) line += fmt::format(", one entry per {} tokens", count_of(kind.compression));
     if (kind.picked > 0.0) line += fmt::format(", an indexer picks {}", count_of(kind.picked));
-    if (kind.borrowing > 0.0) line += fmt::format(", {} of them read the cache of others", count_of(kind.borrowing));
+    if (kind.borrowing > 0.0) line += fmt::format(", {} of them read other layers' cache", count_of(kind.borrowing));
     lines.push_back(line);
   }
   if (shape.state_layers() > 0.0)
@@ -124,7 +124,7 @@ const char* words_of(const std::string& part) {
   return "";
 }
 
-// What the headers of its weight files hold.
+// Prints the contents of its weight files' headers.
 void print_stored(const std::vector<cost::StoredTensors>& stored) {
   report::Table table(
       {{"in the weight files", Align::left}, {"type", Align::left}, {"tensors"}, {"elements"}, {"bytes"}, {"GiB"}},
@@ -182,7 +182,7 @@ void print_model(const ModelShape& shape) {
   table.add({"all of its own", fmt::format("{:.3f}B", 1e-9 * shape.own_parameters()), "",
              fmt::format("{:.2f}", shape.weight_bytes() / kGibibyte)});
   print_output("{}", table.text(output_width()));
-  if (shape.experts > 0.0) print_output("  {:.3f}B parameters meet a token\n", 1e-9 * shape.active_parameters());
+  if (shape.experts > 0.0) print_output("  {:.3f}B parameters are active per token\n", 1e-9 * shape.active_parameters());
   print_output("  KV cache: {:.0f} bytes per token in {:g} bits", shape.kv_bytes_per_token(), shape.kv_bits);
   if (shape.kv_window > 0.0) print_output(", those with a window up to it");
   print_output("\n");
@@ -201,7 +201,7 @@ void describe_model_file(const std::string& path) {
     const std::vector<std::string> files = cost::safetensors_files(path, missing, diagnostics);
     const cost::StoredParts parts = cost::stored_parts(files, 0, diagnostics);
     diagnostics.throw_if_any();
-    print_output("{}: no config.json next to it, so that its shape is not known\n", path);
+    print_output("{}: no config.json next to it, so its shape is unknown\n", path);
     print_stored(cost::read_stored(cost::to_value(parts, {path, 0, 0})));
     for (const std::string& name : missing) print_words("  missing: " + name);
     return;

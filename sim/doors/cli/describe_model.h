@@ -1,4 +1,4 @@
-// What was understood of a model: specsim describe PATH, and plan --verbose.
+// The properties read from a model, for specsim describe PATH and plan --verbose.
 #pragma once
 
 #include "sim/hardware/model/model_shape.h"
@@ -9,9 +9,9 @@ namespace specsim::cli {
 
 // Whether `text` names a model's file or folder rather than a part.
 bool names_model_file(const std::string& text);
-// Layers by kind, parameters, types and bytes by part, cache and state, and what the file leaves open.
+// Prints layers by kind, parameters, types and bytes by part, cache and state, and what the file does not state.
 void print_model(const cost::ModelShape& shape);
-// The model that the file or folder holds; throws what is wrong with it.
+// Describes the model in a file or folder; throws its errors.
 void describe_model_file(const std::string& path);
 
 }  // namespace specsim::cli

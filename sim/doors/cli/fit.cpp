@@ -37,21 +37,20 @@ struct FitOptions {
 
 void add_fit_options(CommandLine& line, FitOptions& options) {
   line.add_words("file", options.files);
-  line.add(
-      {{"kind", options.kind, "only requests of this kind"},
-       {"seed", options.seed, config::between(0, 9e15), "seed of the bootstrap"},
-       {"draft-length", options.draft_length, config::between(1, kMaxDraftLength),
-        "fit the rounds of this draft length; accepted prefixes by position hold every one up to their own, and the longer ones "
-        "then judge the fit (default: the longest)"},
-       {"held-out", options.held_out, "recorded rounds at other draft lengths, to judge the fit by"},
-       {"threads", options.threads, read_threads, kThreadsHelp},
-       {"out", options.out,
-        "directory for fit.csv, one experiment for each process (constant, by_depth, kept_state, regimes, regimes_by_depth, "
-        "requests_and_regimes) and spread.yaml: synthetic distributions like those of the record; of recorded overlaps and "
-        "distributions that alone, and of a table"},
-       {"temperature", options.temperature,
-        "temperature of decoding of a table that does not state it (default: 0, and the fit says so)"},
-       {"force", options.force, kForceHelp}});
+  line.add({{"kind", options.kind, "only requests of this kind"},
+            {"seed", options.seed, config::between(0, 9e15), "seed of the bootstrap"},
+            {"draft-length", options.draft_length, config::between(1, kMaxDraftLength),
+             "fit the rounds of this draft length; accepted prefixes by position contain every shorter length, and longer ones "
+             "then test the fit (default: the longest)"},
+            {"held-out", options.held_out, "recorded rounds at other draft lengths, which test the fit"},
+            {"threads", options.threads, read_threads, kThreadsHelp},
+            {"out", options.out,
+             "directory for fit.csv, one experiment for each process (constant, by_depth, kept_state, regimes, regimes_by_depth, "
+             "requests_and_regimes) and spread.yaml: synthetic distributions like those of the record; for recorded overlaps and "
+             "distributions, and for a table, only spread.yaml"},
+            {"temperature", options.temperature,
+             "temperature of decoding of a table that does not state it (default: 0, which the fit reports)"},
+            {"force", options.force, kForceHelp}});
 }
 
 using Claim = std::function<report::OutputClaim(std::vector<std::string> names)>;
@@ -62,7 +61,7 @@ void refuse(const CommandLine& line, const std::vector<std::string>& names, cons
       throw BadInput({"--" + name, 0, 0}, fmt::format("{}, allowed: {}", text, allowed));
 }
 
-// spread.yaml alone, with what led to it.
+// Writes only spread.yaml, with the inputs of the fit.
 void write_spread(const FitOptions& options, report::OutputFolder& folder, const std::string& yaml, double started) {
   folder.write(fit::kSpreadFile, yaml);
   report::Manifest manifest = report::new_manifest(command_line());
@@ -80,7 +79,7 @@ void claim_spread(const FitOptions& options, const Claim& claim, std::optional<r
   folder->claim(claim({fit::kSpreadFile}));
 }
 
-// Distributions whose acceptance is that of a table.
+// Fits distributions to a table's acceptance.
 void fit_published(const CommandLine& line, const FitOptions& options, const NamedTable& table, const Claim& claim,
                    double started) {
   refuse(line, {"kind", "draft-length", "held-out"}, "with recorded acceptance");
@@ -89,14 +88,14 @@ void fit_published(const CommandLine& line, const FitOptions& options, const Nam
   if (!fit.fails()) claim_spread(options, claim, folder);
   print_table_fit(table, fit);
   if (fit.fails())
-    throw BadInput(table.where, fmt::format("out of reach: {}; allowed: a table that the family of distributions can meet",
+    throw BadInput(table.where, fmt::format("not matched: {}; allowed: a table that the family of distributions can match",
                                             fit.out_of_reach()));
-  if (!fit.out_of_reach().empty()) print_warning(fmt::format("out of reach: {}", fit.out_of_reach()));
+  if (!fit.out_of_reach().empty()) print_warning(fmt::format("not matched: {}", fit.out_of_reach()));
   if (!fit.warning().empty()) print_warning(fit.warning());
   if (folder) write_spread(options, *folder, fit.yaml(), started);
 }
 
-// Distributions like those of the record, where it holds more than outcomes: the fit is then of these alone.
+// Fits distributions to the record, if it contains more than outcomes. Then no process is fitted.
 void fit_distributions(const CommandLine& line, const FitOptions& options, const fit::SpreadRecord& record, const Claim& claim,
                        double started) {
   refuse(line, {"draft-length", "held-out"}, "with recorded rounds or accepted prefixes");
@@ -137,7 +136,7 @@ ExitCode fit_command(const std::vector<std::string>& arguments) {
     fit_published(line, options, *table, claim, started);
     return ExitCode::fine;
   }
-  refuse(line, {"temperature"}, "with a table of acceptance, for a record has its own");
+  refuse(line, {"temperature"}, "with a table of acceptance, since a record has its own");
   const fit::SpreadRecord positions = fit::read_spread_record(file, options.kind);
   if (!positions.outcomes) {
     fit_distributions(line, options, positions, claim, started);

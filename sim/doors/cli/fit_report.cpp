@@ -63,13 +63,15 @@ void print_processes(const fit::FitReport& report) {
   print_table(table);
   print_output(
       "\ndepth, distribution, runs, requests: p-values from {} data sets of the fitted model{}; its parameters are not fitted "
-      "again to each,\nso p is too large if anything\n",
+      "again to each,\nso p tends to be too large\n",
       fit::kReplicates,
-      report.checked < report.requests ? fmt::format(", held to {} of the {} requests", report.checked, report.requests) : "");
+      report.checked < report.requests ? fmt::format(", compared with {} of the {} requests", report.checked, report.requests)
+                                       : "");
   if (report.short_length > 0)
     print_output(
-        "from {0}: tokens per round at draft length {1} by a fit to the first {0} positions of each round alone, and how many "
-        "standard errors\nthat is from the recorded {2:.4f}: how far the process may be trusted at twice the length it was "
+        "from {0}: tokens per round at draft length {1} by a fit to only the first {0} positions of each round, and how many "
+        "standard errors\nthat is from the recorded {2:.4f}. It shows how well the process extrapolates to twice the length it "
+        "was "
         "fitted to\n",
         report.short_length, report.draft_length, report.tokens_per_round);
   print_output("\n");
@@ -78,7 +80,7 @@ void print_processes(const fit::FitReport& report) {
   print_table(parameters);
 }
 
-// What the fits say of draft lengths that they have not seen.
+// Prints the fits' predictions for draft lengths that they have not seen.
 void print_foretold(const fit::FitReport& report) {
   if (report.processes[0].foretold.empty()) return;
   std::vector<report::Head> columns = {{"K"}, {"recorded"}, {"+-"}};
@@ -101,7 +103,7 @@ void print_choice(const fit::FitReport& report) {
   const fit::ProcessReport& best = report.processes[report.best];
   if (best.rejected())
     print_output(
-        "\nnone fits: the data reject every process. {} comes closest; the distributions themselves, where they were kept, can "
+        "\nnone fits: the data reject every process. {} comes closest; recorded distributions, if available, can "
         "be replayed (context process trace)\n",
         to_text(best.model.process));
   else

@@ -1,4 +1,4 @@
-// What specsim fit prints.
+// The output of specsim fit.
 #pragma once
 
 #include "sim/experiments/fit/process_fit.h"
@@ -6,10 +6,10 @@
 
 namespace specsim::cli {
 
-// The record's own figures, how each process stands to them, what the fits say of draft lengths that they have not seen, and
-// which process to use.
+// Prints the record's own figures, how well each process fits them, the predictions for draft lengths that the fits have not
+// seen, and which process to use.
 void print_fit(const fit::FitReport& report);
-// The parameters of distributions like those of a record, and the figures that they meet.
+// Prints the parameters of distributions fitted to a record, and the figures that they match.
 void print_spread(const fit::SpreadFit& fit);
 
 }  // namespace specsim::cli

@@ -31,11 +31,11 @@ bool names_table(const std::string& file) {
   return std::find(names.begin(), names.end(), file) != names.end();
 }
 
-// The temperature of the table, and where that is from.
+// The temperature of the table, and its source.
 double temperature_of(const spec::AcceptanceTable& table, const std::string& option, std::string& from) {
   const bool stated = !table.temperature.empty() && table.temperature != "unknown";
   if (!stated) {
-    from = option.empty() ? "assumed, since the table does not state it (--temperature says it)" : "by --temperature";
+    from = option.empty() ? "assumed, since the table does not state it (--temperature sets it)" : "by --temperature";
     return option.empty() ? 0.0 : read_number(option, "--temperature", config::between(0, kHottest));
   }
   from = "as the table states";
@@ -45,18 +45,18 @@ double temperature_of(const spec::AcceptanceTable& table, const std::string& opt
         table.temperature_where,
         fmt::format("temperature is \"{}\", allowed for a fit: a number in [0, {:g}], or unknown", table.temperature, kHottest));
   if (!option.empty() && read_number(option, "--temperature", config::between(0, kHottest)) != *own)
-    throw BadInput({"--temperature", 0, 0}, fmt::format("{}, allowed: without it, for the table states {:g}", option, *own));
+    throw BadInput({"--temperature", 0, 0}, fmt::format("{}, allowed: without it, since the table states {:g}", option, *own));
   return *own;
 }
 
-// Whether the ranks are of chosen drafts, which makes a difference above temperature 0.
+// Whether the ranks are of chosen drafts, which matters above temperature 0.
 bool chosen_drafts(const spec::AcceptanceTable& table, double temperature) {
   if (temperature > 0.0 && table.selection == spec::Selection::unsaid)
     throw BadInput(table.where,
-                   fmt::format("acceptance at temperature {:g} of drafts that were chosen, or of drawn ones, which are accepted "
-                               "otherwise: the table does not say which, allowed: with selection: argmax, where the draft's "
-                               "likeliest tokens were taken (vLLM, SGLang and llama.cpp unless told otherwise), or selection: "
-                               "sampled (chains of papers, as a rule)",
+                   fmt::format("acceptance at temperature {:g} of chosen drafts, or of drawn ones, whose acceptance "
+                               "differs: the table does not state which, allowed: with selection: argmax, if the draft's "
+                               "likeliest tokens were taken (vLLM, SGLang and llama.cpp by default), or selection: "
+                               "sampled (most chains in papers)",
                                temperature));
   return table.selection == spec::Selection::argmax;
 }
@@ -65,7 +65,7 @@ bool chosen_drafts(const spec::AcceptanceTable& table, double temperature) {
 
 namespace {
 
-// The fit asks no model of the table; whoever takes the table on to plan or compare does.
+// Warns about an unknown model in the table. The fit does not need it, but plan and compare do.
 void warn_of_unknown(const std::string& model, const Location& where) {
   std::error_code ignored;
   if (model.empty() || model == "none" || model.find('{') != std::string::npos || std::filesystem::exists(model, ignored)) return;
@@ -96,17 +96,18 @@ std::optional<NamedTable> find_table(const std::string& file, const std::string&
 void print_table_fit(const NamedTable& table, const fit::TableFit& fit) {
   const double temperature = fit.record.kind.temperature;
   if (!fit.record.about.empty()) print_output("{}\n", fit.record.about);
-  print_output("temperature {:g}, {}; {}\n\n", temperature, table.temperature,
-               temperature == 0.0 ? "a rank is that of the draft's likeliest tokens which is the target's likeliest"
-               : fit.record.kind.likeliest
-                   ? fmt::format("selection argmax, {}: a rank is that of the draft's likeliest tokens which the target draws",
-                                 table.selection)
-                   : fmt::format("selection sampled, {}: rank 1 is a drawn token, further ones are siblings drawn without "
-                                 "replacement",
-                                 table.selection));
-  if (!table.derived.empty()) print_output("rates by depth are taken {}\n\n", table.derived);
+  print_output(
+      "temperature {:g}, {}; {}\n\n", temperature, table.temperature,
+      temperature == 0.0 ? "rank: position of the target's likeliest token among the draft's likeliest tokens"
+      : fit.record.kind.likeliest
+          ? fmt::format("selection argmax, {}: rank: position of the target's drawn token among the draft's likeliest tokens",
+                        table.selection)
+          : fmt::format("selection sampled, {}: rank 1 is a drawn token, further ones are siblings drawn without "
+                        "replacement",
+                        table.selection));
+  if (!table.derived.empty()) print_output("rates by depth are derived {}\n\n", table.derived);
   report::Table parameters({{"parameter", report::Align::left}, {"value"}, {"+-"}, {"per .01"}, {"", report::Align::left}});
-  constexpr const char* kDefault = "default, not told by the table";
+  constexpr const char* kDefault = "default, not determined by the table";
   const auto add = [&](const char* name, const fit::SpreadParameter& one, double per_point, const char* by) {
     parameters.add({name, fmt::format("{:.4f}", one.value), one.fitted ? report::cell_text(one.error, "{:.4f}") : "-",
                     one.fitted ? report::cell_text(per_point, "{:+.3f}") : "-", by});
@@ -116,34 +117,34 @@ void print_table_fit(const NamedTable& table, const fit::TableFit& fit) {
   };
   const fit::SpreadValues family;
   add("target: sigma", fit.sigma, fit.sigma_per_point,
-      fit.sigma.fitted ? "by rank 1 at depth 1, which a target as open as the default's does not give so good a draft"
-                       : kDefault);
+      fit.sigma.fitted ? "by rank 1 at depth 1, which the default target has too much entropy for" : kDefault);
   standard("target: spread", family.sigma_spread);
   add("draft: value", fit.noise, fit.noise_per_point,
-      fit.noise.fitted ? "by rank 1 at depth 1" : "held, that of the surest published draft: sigma has risen instead");
+      fit.noise.fitted ? "by rank 1 at depth 1" : "fixed at that of the best published draft: sigma was raised instead");
   add("draft: spread", fit.noise_spread, fit.noise_spread_per_point,
       !fit.noise_spread.fitted ? kDefault
       : fit.persistence.fitted ? "by the rise with depth: tokens per round of a chain as deep as the table"
-                               : "by the share that no rank at depth 1 gets");
+                               : "by the share without any rank at depth 1");
   add("text: drift", fit.drift, fit.drift_per_point,
       fit.drift.fitted ? "by the fall with depth: tokens per round of a chain as deep as the table" : kDefault);
   add("text: persistence", fit.persistence, fit::kUnknown,
       !fit.persistence.fitted   ? kDefault
-      : fit.noise_spread.fitted ? "by the rise with depth: where rates by depth are least off"
+      : fit.noise_spread.fitted ? "by the rise with depth: smallest error of rates by depth"
                                 : "by the rise with depth: tokens per round of a chain as deep as the table");
   standard("text: between_requests", 0.0);
   print_output("{}", parameters.text(output_width()));
   if (fit.persistence.fitted)
     print_output(
-        "freed: persistence{}, for rates rise with depth: what survives lies in easy stretches, where the next position lies "
+        "fitted too: persistence{}, since rates rise with depth: surviving positions lie in easy stretches, where the next "
+        "position lies "
         "too. "
-        "Drift, of\nrates that fall, stays 0; between_requests a table does not tell from persistence. They hold at the draft "
+        "Drift, for\nfalling rates, stays 0; a table cannot separate between_requests from persistence. They hold at the draft "
         "length "
         "of the table\n",
         fit.noise_spread.fitted ? " and the draft's spread" : "");
   print_output(
-      "+-: standard error of the fit's own simulated contexts; per .01: how far the value moves where its figure is .01 "
-      "higher\n(the drift's: every first rank behind the first), for a table does not state its own errors\n\n");
+      "+-: standard error of the fit's own simulated contexts; per .01: change of the value if its figure is .01 "
+      "higher\n(the drift's: every first rank at later depths), since a table does not state its own errors\n\n");
   report::Table figures({{"figure", report::Align::left}, {"table"}, {"fit"}, {"off"}, {"", report::Align::left}});
   for (const fit::TableMoment& one : fit.moments)
     figures.add({one.name, fmt::format("{:.4f}", one.table), fmt::format("{:.4f}", one.fit),

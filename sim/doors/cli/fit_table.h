@@ -1,4 +1,4 @@
-// specsim fit of a published table of acceptance.
+// specsim fit for a published acceptance table.
 #pragma once
 
 #include "sim/experiments/fit/table_fit.h"
@@ -9,14 +9,14 @@
 
 namespace specsim::cli {
 
-// The table that `file` names: one of configs/acceptance, or a .yaml file. Nothing where it is neither. `temperature`: that of
-// --temperature, "" where it was not given. Throws BadInput with the places of mistakes.
+// The table that `file` names: one of configs/acceptance, or a .yaml file; nullopt if it is neither. `temperature`: the value of
+// --temperature, or "". Throws BadInput with the places of errors.
 struct NamedTable {
   fit::TableRecord record;
-  std::string temperature;  // where it is from, for people
-  std::string selection;    // what says how drafts were chosen, for people
-  std::string derived;      // what its rates were worked out from, "" where they are its own
-  Location where;           // where its figures are
+  std::string temperature;  // source of the temperature, for messages
+  std::string selection;    // source of `chosen`, for messages
+  std::string derived;      // source of derived rates; "" if the rates are the table's own
+  Location where;           // place of its figures
 };
 std::optional<NamedTable> find_table(const std::string& file, const std::string& temperature);
 

@@ -1,4 +1,4 @@
-// specsim import: what a server's log or metrics say of acceptance, and the options that take it to plan and serve.
+// specsim import: extracts acceptance from a server's log or metrics, and prints options for plan and serve.
 #include "sim/doors/cli/command.h"
 #include "sim/doors/cli/options.h"
 #include "sim/doors/cli/output_form.h"
@@ -21,13 +21,13 @@ namespace {
 
 std::string end_of_interval(double x) { return std::isnan(x) ? "" : fmt::format("{:.4f}", x); }
 
-// What lines are of, in words; "" where the text around the tables says it.
+// The kind of lines in words; "" if the text around the tables states it.
 std::string lines_in_table(const logs::ReportedAcceptance& one) {
   if (!tables_alone()) return "";
   return one.name.empty() ? describe(one.kind) : fmt::format("{}, {}", describe(one.kind), one.name);
 }
 
-// A table with a column before all others that says what lines its rows are of, where it stands alone.
+// A table with an additional first column that states the kind of lines, if the table is printed without text around it.
 class TableOfLines {
  public:
   TableOfLines(std::vector<report::Head> heads, std::string lines)
@@ -67,7 +67,7 @@ void print_figures(const logs::Findings& findings, const std::string& lines) {
   positions.print();
 }
 
-// Whether figures hold together: lines of text, or a table where nothing else is printed.
+// Prints whether figures are consistent: as lines of text, or as a table if nothing else is printed.
 void print_checks(const std::vector<logs::Check>& checks, const std::string& lines, const char* indent) {
   for (const logs::Check& check : checks)
     print_output("{}{} {}: {}\n", indent,
@@ -98,15 +98,14 @@ void print_acceptance(const logs::ReportedAcceptance& one, const logs::Findings&
 void print_options(const logs::Findings& findings) {
   const std::string plan = logs::plan_options(findings);
   if (plan.empty()) {
-    print_output("  the draft length is not in the log: say it with --at-draft-length for options to paste\n");
+    print_output("  the draft length is not in the log: set it with --at-draft-length to get options to paste\n");
     return;
   }
   print_output("  specsim plan --hardware GPU --target MODEL --draft MODEL {}\n", plan);
   if (const std::string serve = logs::serve_options(findings); !serve.empty())
     print_output("  specsim serve --hardware GPU --target MODEL --draft MODEL --rate R {}\n", serve);
   if (const std::string table = logs::table_file(findings); !table.empty())
-    print_output("  as a file for fit and compare --acceptance; sampled where the server was told to draw its drafts:\n    {}\n",
-                 table);
+    print_output("  as a file for fit and compare --acceptance; use sampled if the server draws its drafts:\n    {}\n", table);
 }
 
 }  // namespace
@@ -124,9 +123,8 @@ ExitCode import_command(const std::vector<std::string>& arguments) {
   line.add_words("file", files);
   line.add({{"server", server, read_server, fmt::format("only lines of this one: {}", fmt::join(logs::server_names(), ", "))},
             {"at-draft-length", stated_length, config::between(1, kMaxDraftLength),
-             "the server's draft length, where its lines do not say it"},
-            {"growth", how.growth_alone,
-             "count what counters grew by between the first and the last time they are printed, not what they stood at"},
+             "the server's draft length, if its lines do not state it"},
+            {"growth", how.growth_alone, "count the growth of counters between their first and last print, not their values"},
             {"sglang-interval", how.sglang_interval, config::between(1, 1e6),
              "decode steps that a line of SGLang averages (its --decode-log-interval)"}});
   if (!line.read(arguments)) return ExitCode::fine;
@@ -139,7 +137,7 @@ ExitCode import_command(const std::vector<std::string>& arguments) {
   if (line.given("sglang-interval") && !contents.found.empty() &&
       std::none_of(contents.found.begin(), contents.found.end(), of_sglang))
     throw BadInput({"--sglang-interval", 0, 0},
-                   fmt::format("given with a log of {}, of which it says nothing; allowed: with lines of SGLang",
+                   fmt::format("given with a log of {}, to which it does not apply; allowed: with lines of SGLang",
                                logs::server_name(contents.found.front().kind)));
   std::vector<logs::Findings> findings;
   std::vector<const logs::ReportedAcceptance*> shown;
@@ -150,7 +148,7 @@ ExitCode import_command(const std::vector<std::string>& arguments) {
     findings.push_back(logs::find(one, draft_length));
     print_acceptance(one, findings.back());
   }
-  if (shown.empty()) one_acceptance(contents, server, draft_length, {"--server", 0, 0});  // says what there is instead
+  if (shown.empty()) one_acceptance(contents, server, draft_length, {"--server", 0, 0});  // reports why there is none
   for (std::size_t i = 0; i < shown.size(); ++i)
     for (std::size_t j = i + 1; j < shown.size(); ++j)
       if (shown[i]->kind != shown[j]->kind && logs::server_name(shown[i]->kind) == logs::server_name(shown[j]->kind)) {

@@ -1,4 +1,4 @@
-// specsim init: three questions and a config of one's own, or the configs that come with the program.
+// specsim init: three questions and a new config, or the configs that come with the program.
 #include "sim/doors/cli/command.h"
 #include "sim/doors/cli/named_parts.h"
 #include "sim/doors/cli/options.h"
@@ -32,21 +32,21 @@ std::vector<std::string> names_of(const std::string& kind) {
   return names;
 }
 
-// A line of standard input without its end; false where there is none. Throws BadInput where it goes on and on.
+// Reads a line of standard input without its end; false at the end of input. Throws BadInput if the line is too long.
 bool read_line(std::string& line) {
   constexpr std::size_t kLongest = 4096;
   line.clear();
   for (int letter = std::cin.get(); letter != std::char_traits<char>::eof(); letter = std::cin.get()) {
     if (letter == '\n') return true;
     if (line.size() == kLongest)
-      throw BadInput({"standard input", 0, 0}, fmt::format("an answer goes on after {} bytes, allowed: a line", kLongest));
+      throw BadInput({"standard input", 0, 0}, fmt::format("an answer is longer than {} bytes, allowed: a line", kLongest));
     line += static_cast<char>(letter);
   }
   return !line.empty();
 }
 
-// Asks until the answer is one of `allowed`; an empty one takes `usual`. At a terminal a wrong answer is asked again; from
-// elsewhere it is refused. Throws BadInput.
+// Asks until the answer is one of `allowed`; an empty answer means `usual`. At a terminal a wrong answer leads to another
+// question; otherwise it is rejected. Throws BadInput.
 std::string ask(const std::string& question, const std::string& usual, const std::vector<std::string>& allowed) {
   const bool terminal = isatty(STDIN_FILENO) == 1;
   while (true) {
@@ -77,10 +77,10 @@ std::string own_config(const std::string& hardware, const std::string& target, c
       "#   specsim plan {}       the best draft length, and the server's flags\n"
       "# Every key is explained by specsim reference; names by specsim list and specsim describe.\n"
       "experiment: mine\n"
-      "seed: 1                          # all randomness follows from it\n"
-      "rounds: 200000                   # per cell; more of them narrow the intervals\n"
+      "seed: 1                          # seed of all random numbers\n"
+      "rounds: 200000                   # per cell; more rounds narrow the intervals\n"
       "pair:\n"
-      "  # Contexts as language's: some leave no choice, others a wide one; some the draft knows, some it does not.\n"
+      "  # Contexts as in natural language: entropy and the draft's accuracy differ between contexts.\n"
       "  vocab: 1000\n"
       "  target: {{family: normal_logits, sigma: 8, spread: 0.4}}\n"
       "  # How often drafts are accepted: value 0.6 is .86, 1 .77, 1.3 .72, 1.7 .65, 2.3 .57, 3 .49. Put your own figure here: "
@@ -105,8 +105,8 @@ std::string own_config(const std::string& hardware, const std::string& target, c
       hardware, target, draft, heads ? "                    # n-grams, or heads inside the target" : "");
 }
 
-// Whether the config can be written: somebody's is replaced where that is asked for, a link or a pipe never. Throws BadInput.
-// `base`: the directory that was named; a link below it leads elsewhere, and is not followed.
+// Checks that the config can be written. An existing file is replaced only on request, a link or a pipe never. Throws BadInput.
+// `base`: the named directory; a link below it leads elsewhere, and is not followed.
 void check_place(const fs::path& base, const fs::path& file, bool force) {
   std::error_code ignored;
   for (fs::path folder = file.parent_path(); folder != base && folder.has_relative_path(); folder = folder.parent_path())
@@ -117,7 +117,7 @@ void check_place(const fs::path& base, const fs::path& file, bool force) {
     throw BadInput({file.string(), 0, 0}, "is no regular file, allowed: another directory, or none of this name there");
   for (const std::string& name : {file.string(), file.string() + ".part"})
     if (!force && fs::exists(fs::symlink_status(name, ignored)))
-      throw BadInput({name, 0, 0}, "is there already, allowed: another directory, or --force to replace it");
+      throw BadInput({name, 0, 0}, "exists already, allowed: another directory, or --force to replace it");
   for (fs::path folder = file.parent_path(); !folder.empty(); folder = folder.parent_path()) {
     const fs::file_status above = fs::status(folder, ignored);
     if (fs::exists(above) && !fs::is_directory(above))
@@ -150,9 +150,9 @@ ExitCode init_command(const std::vector<std::string>& arguments) {
       "directory\n"
       "  specsim init mine && specsim check mine/configs/quickstart.yaml\n");
   line.add_words("directory", directories);
-  line.add({{"force", force, "replace configs of the same name that are there"},
-            {"ask", asks,
-             "ask for GPU, target and draft and write experiment.yaml; so it is at a terminal where no directory is named"}});
+  line.add(
+      {{"force", force, "replace existing configs of the same name"},
+       {"ask", asks, "ask for GPU, target and draft and write experiment.yaml; the default at a terminal without a directory"}});
   if (!line.read(arguments)) return ExitCode::fine;
   const bool named = !directories.empty();
   if (!named) directories = {"."};
@@ -162,7 +162,7 @@ ExitCode init_command(const std::vector<std::string>& arguments) {
   const fs::path base = directories.front();
   const fs::path to = base / "configs";
   const std::string resources = resources_folder();
-  if (resources.empty()) throw IoError("the configs that come with specsim are neither installed nor beside the program");
+  if (resources.empty()) throw IoError("the configs that come with specsim are neither installed nor next to the program");
   const fs::path from = fs::path(resources) / "configs";
 
   std::vector<fs::path> files;

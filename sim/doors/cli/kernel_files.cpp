@@ -6,7 +6,7 @@ namespace {
 
 using report::csv_real;
 
-// A line of the table and its price.
+// A line of the table and its latency estimate.
 template <class Priced>
 struct PricedLine {
   const std::vector<std::string>* fields = nullptr;
@@ -26,13 +26,13 @@ std::vector<report::Column<Line>> own_columns(const std::vector<std::string>& he
 const std::vector<report::Column<KernelLine>>& kernel_columns() {
   using Line = KernelLine;
   static const std::vector<report::Column<Line>> list = {
-      {"priced_us", "us", "the kernel's price; empty where there is none",
+      {"priced_us", "us", "the kernel's estimated latency; empty if there is none",
        [](const Line& line) { return line.priced->priced_us > 0.0 ? csv_real(line.priced->priced_us, 6) : ""; }},
-      {"ratio", "1", "priced over measured",
+      {"ratio", "1", "estimated over measured",
        [](const Line& line) {
          return line.priced->priced_us > 0.0 ? csv_real(line.priced->priced_us / line.priced->us, 6) : "";
        }},
-      {"covered", "0 or 1", "whether a fit of this GPU, engine and type prices it, within what was measured",
+      {"covered", "0 or 1", "whether a fit of this GPU, engine and type covers it, within the measured range",
        [](const Line& line) { return line.priced->covered ? "1" : "0"; }}};
   return list;
 }
@@ -40,18 +40,18 @@ const std::vector<report::Column<KernelLine>>& kernel_columns() {
 const std::vector<report::Column<StepLine>>& step_columns() {
   using Line = StepLine;
   static const std::vector<report::Column<Line>> list = {
-      {"priced_ms", "ms", "the step's price; empty where there is none",
+      {"priced_ms", "ms", "the step's estimated latency; empty if there is none",
        [](const Line& line) { return line.priced->priced_ms > 0.0 ? csv_real(line.priced->priced_ms, 6) : ""; }},
-      {"ratio", "1", "priced over measured",
+      {"ratio", "1", "estimated over measured",
        [](const Line& line) {
          return line.priced->priced_ms > 0.0 ? csv_real(line.priced->priced_ms / line.priced->ms, 6) : "";
        }},
       {"error_percent", "%",
-       "standard deviation of the logarithm of priced_ms, as the price states it; a served time's is that of its decode step",
+       "standard deviation of the logarithm of priced_ms, as the estimate states it; for a served time, that of its decode step",
        [](const Line& line) { return line.priced->priced_ms > 0.0 ? csv_real(100.0 * line.priced->error, 4) : ""; }},
-      {"kernel_error_percent", "%", "the part of it that prices of kernels make",
+      {"kernel_error_percent", "%", "the part of it due to kernel estimates",
        [](const Line& line) { return line.priced->priced_ms > 0.0 ? csv_real(100.0 * line.priced->kernel_error, 4) : ""; }},
-      {"covered", "0 or 1", "whether there is a price",
+      {"covered", "0 or 1", "whether there is an estimate",
        [](const Line& line) { return line.priced->priced_ms > 0.0 ? "1" : "0"; }},
       {"why", "", "why there is none", [](const Line& line) { return line.priced->why; }}};
   return list;
@@ -66,13 +66,13 @@ std::string priced(const Table& table, const std::vector<report::Column<Line>>& 
   return report::csv(columns, lines);
 }
 
-// Columns that both tables of errors have.
+// Columns common to both tables of errors.
 template <class Errors>
 std::vector<report::Column<Errors>> error_columns() {
-  return {{"median_ratio", "1", "priced over measured, median", [](const Errors& e) { return csv_real(e.median_ratio, 5); }},
-          {"median_error", "1", "absolute relative error of the price, median",
+  return {{"median_ratio", "1", "estimated over measured, median", [](const Errors& e) { return csv_real(e.median_ratio, 5); }},
+          {"median_error", "1", "absolute relative error of the estimate, median",
            [](const Errors& e) { return csv_real(e.median_error, 5); }},
-          {"p90_error", "1", "absolute relative error of the price, 90th percentile",
+          {"p90_error", "1", "absolute relative error of the estimate, 90th percentile",
            [](const Errors& e) { return csv_real(e.high_error, 5); }}};
 }
 
@@ -84,7 +84,7 @@ std::vector<report::Column<cost::KernelErrors>> kernel_error_columns() {
       {"dtype", "", "type of weights and activations", [](const Row& e) { return e.dtype; }},
       {"rows", "", "band of numbers of rows; all", [](const Row& e) { return e.rows; }},
       {"count", "1", "rows of the table that the errors come from", [](const Row& e) { return std::to_string(e.count); }},
-      {"covered", "1", "how many of them a fit covers", [](const Row& e) { return std::to_string(e.covered); }}};
+      {"covered", "1", "rows that a fit covers", [](const Row& e) { return std::to_string(e.covered); }}};
   const auto errors = error_columns<Row>();
   columns.insert(columns.end(), errors.begin(), errors.end());
   return columns;
@@ -94,14 +94,14 @@ std::vector<report::Column<cost::StepErrors>> step_error_columns() {
   using Row = cost::StepErrors;
   std::vector<report::Column<Row>> columns = {
       {"gpu", "", "the GPU; all", [](const Row& e) { return e.gpu; }},
-      {"engine", "", "the engine whose figures price them; all", [](const Row& e) { return e.engine; }},
+      {"engine", "", "the engine of the estimates; all", [](const Row& e) { return e.engine; }},
       {"model", "", "the model; all", [](const Row& e) { return e.model; }},
       {"phase", "", "decode, prompt, served; all", [](const Row& e) { return e.phase; }},
       {"batch", "", "band of batches; all", [](const Row& e) { return e.batch; }},
       {"count", "1", "rows of the table that the errors come from", [](const Row& e) { return std::to_string(e.count); }}};
   const auto errors = error_columns<Row>();
   columns.insert(columns.end(), errors.begin(), errors.end());
-  columns.push_back({"worst_error", "1", "greatest absolute relative error of the price",
+  columns.push_back({"worst_error", "1", "largest absolute relative error of the estimate",
                      [](const Row& e) { return csv_real(e.worst_error, 5); }});
   return columns;
 }
@@ -114,11 +114,10 @@ std::string errors_csv(const std::vector<cost::KernelErrors>& errors) { return r
 std::string errors_csv(const std::vector<cost::StepErrors>& errors) { return report::csv(step_error_columns(), errors); }
 
 std::vector<report::FileInfo> kernel_file_infos() {
-  return {
-      {"priced.csv of kernels", report::column_infos(kernel_columns()), "They stand behind the table's own columns."},
-      {"priced.csv of kernels, whole steps", report::column_infos(step_columns()), "They stand behind the table's own columns."},
-      {"errors.csv of kernels", report::column_infos(kernel_error_columns())},
-      {"errors.csv of kernels, whole steps", report::column_infos(step_error_columns())}};
+  return {{"priced.csv of kernels", report::column_infos(kernel_columns()), "They follow the table's own columns."},
+          {"priced.csv (whole steps)", report::column_infos(step_columns()), "They follow the table's own columns."},
+          {"errors.csv of kernels", report::column_infos(kernel_error_columns())},
+          {"errors.csv (whole steps)", report::column_infos(step_error_columns())}};
 }
 
 }  // namespace specsim::cli

@@ -1,4 +1,4 @@
-// What specsim kernels writes: priced.csv, errors.csv.
+// The CSV files that specsim kernels writes, with estimates and their errors.
 #pragma once
 
 #include "sim/foundation/report/column.h"
@@ -10,7 +10,7 @@
 
 namespace specsim::cli {
 
-// The table that was read, with the columns of its prices behind its own.
+// The input table with the latency estimates in additional last columns.
 std::string priced_csv(const cost::PricedTable& table);
 std::string priced_csv(const cost::PricedSteps& table);
 std::string errors_csv(const std::vector<cost::KernelErrors>& errors);

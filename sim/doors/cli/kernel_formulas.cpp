@@ -1,5 +1,5 @@
-// The formulas of kernels for scripts/kernels/fit_kernels.py, which fits their figures: over pipes, so that no Python module
-// needs to be built. A fit evaluates one formula on the same shapes some hundred times; the shapes are sent once.
+// The formulas of kernels for scripts/kernels/fit_kernels.py, which fits their parameters. It uses pipes, so that no Python
+// module needs to be built. A fit evaluates one formula on the same shapes some hundred times; the shapes are sent once.
 #include "sim/doors/cli/command.h"
 #include "sim/foundation/base/error.h"
 #include "sim/foundation/base/output.h"
@@ -26,7 +26,7 @@ namespace {
 
 using cost::KernelShape;
 
-const char* const kRequest = "request";  // how messages name standard input
+const char* const kRequest = "request";  // name of standard input in messages
 
 struct FormulaRequest {
   std::string kind;
@@ -86,7 +86,7 @@ double KernelShape::*shape_member(const config::Value& column) {
   throw BadInput(column.where, config::unknown_name("unknown column", column.text, names));
 }
 
-// Fills `numbers` from standard input; false where it ends before.
+// Fills `numbers` from standard input; false if it ends before.
 bool read_doubles(std::vector<double>& numbers) {
   return std::fread(numbers.data(), sizeof(double), numbers.size(), stdin) == numbers.size();
 }
@@ -102,8 +102,8 @@ std::string input_line() {
   return line;
 }
 
-// One line of JSON: each kind's figures in their order, null or what a figure is where a fit does not say, and its number of
-// coordinates; bytes of an element of weights, or of a cached key, of each dtype; and which layers of experts have no gate.
+// One line of JSON. For each kind: its parameters in order, with null or the default if a fit omits it, and its number of
+// coordinates. Also the bytes of a weight and of a cached key for each dtype, and the expert layers without a gate.
 std::string formula_list() {
   using Json = nlohmann::ordered_json;
   Json list;
@@ -136,7 +136,7 @@ ExitCode kernel_formulas_command() {
   fit.kind = formula.kind;
   fit.dtype = *cost::find_dtype(request.dtype);
   fit.reads_keys = request.reads_keys;
-  fit.over = {std::numeric_limits<double>::infinity()};  // a fit is made from its shapes: none is beyond them
+  fit.over = {std::numeric_limits<double>::infinity()};  // a formula covers all shapes of the fit
   std::vector<KernelShape> shapes(static_cast<std::size_t>(request.rows));
   std::vector<double> numbers(shapes.size());
   for (const config::Value& column : request.columns.items) {

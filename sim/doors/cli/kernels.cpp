@@ -1,4 +1,4 @@
-// specsim kernels: measured kernels beside their prices.
+// specsim kernels: measured kernel latencies compared with the estimates.
 #include "sim/doors/cli/command.h"
 #include "sim/doors/cli/kernel_files.h"
 #include "sim/doors/cli/numbers.h"
@@ -36,7 +36,7 @@ namespace specsim::cli {
 
 namespace {
 
-constexpr const char* kFitted = "fitted";  // the folder in --out for GPUs' files
+constexpr const char* kFitted = "fitted";  // the folder in --out for GPU files
 
 #ifdef SPECSIM_WITH_LZMA
 std::string unpacked(const std::string& packed, const std::string& path) {
@@ -89,7 +89,7 @@ std::vector<std::vector<std::string>> read_lines(const std::string& path) {
   return lines;
 }
 
-// Files, and a table of errors on standard output.
+// Writes the files, and prints a table of errors.
 void write_steps(const cost::PricedSteps& table, const std::string& path, bool bands, report::OutputFolder& folder) {
   const std::vector<cost::StepErrors> errors = cost::step_errors(table);
   folder.write("priced.csv", priced_csv(table));
@@ -117,7 +117,7 @@ void write_steps(const cost::PricedSteps& table, const std::string& path, bool b
   folder.finish(manifest);
   print_output("{}: {} whole steps\n{}", path, table.rows.size(), shown.text(output_width()));
   for (const std::string& gap : cost::step_gaps(table)) print_output("{}\n", gap);
-  print_output("ratio: priced over measured, in the middle; error: of the price, middle, 90th percentile and worst\n");
+  print_output("ratio: estimated over measured, median; error: of the estimate, median, 90th percentile and worst\n");
 }
 
 void write_kernels(const cost::PricedTable& table, const std::string& path, bool bands, report::OutputFolder& folder) {
@@ -146,15 +146,15 @@ void write_kernels(const cost::PricedTable& table, const std::string& path, bool
   folder.finish(manifest);
   const auto count = [&](auto what) { return std::count_if(table.rows.begin(), table.rows.end(), what); };
   print_output(
-      "{}: {} rows of kind {}, {} priced, {} of them measured in the second-level cache and not counted below\n{}\n"
-      "ratio: priced over measured, in the middle; error: of the price, middle and 90th percentile\n",
+      "{}: {} rows of kind {}, {} estimated, {} of them measured in the second-level cache and not counted below\n{}\n"
+      "ratio: estimated over measured, median; error: of the estimate, median and 90th percentile\n",
       path, table.rows.size(), cost::kernel_kind_name(table.kind),
       count([](const cost::PricedKernel& row) { return row.priced_us > 0.0; }),
       count([](const cost::PricedKernel& row) { return row.warm; }), shown.text(output_width()));
 }
 
-// The GPUs of --hardware, by the names that rows may have for them: the file as it was given, its name without folder and ending,
-// and the name that it says.
+// The GPUs of --hardware, by all names that rows may use for them: the path as given, the file name without folder and
+// extension, and the name in the file.
 std::map<std::string, cost::Hardware> own_hardware(const std::vector<std::string>& files) {
   std::map<std::string, cost::Hardware> own;
   for (const std::string& name : files) {
@@ -167,7 +167,7 @@ std::map<std::string, cost::Hardware> own_hardware(const std::vector<std::string
   return own;
 }
 
-// Throws BadInput where no row is on a GPU of --hardware: it would change nothing.
+// Throws BadInput if no row is on a GPU of --hardware, since the option would have no effect.
 template <class Row>
 void check_own_used(const std::map<std::string, cost::Hardware>& own, const std::vector<Row>& rows) {
   if (own.empty() || std::any_of(rows.begin(), rows.end(), [&](const Row& row) { return own.contains(row.gpu); })) return;
@@ -175,17 +175,17 @@ void check_own_used(const std::map<std::string, cost::Hardware>& own, const std:
   for (const auto& [name, gpu] : own) called.push_back(name);
   std::set<std::string> gpus;
   for (const Row& row : rows) gpus.insert(row.gpu);
-  throw BadInput({"--hardware", 0, 0}, fmt::format("no row is on it, the rows are on {}; allowed: rows whose gpu is {}",
+  throw BadInput({"--hardware", 0, 0}, fmt::format("no row is on this GPU, the rows are on {}; allowed: rows whose gpu is {}",
                                                    fmt::join(gpus, ", "), fmt::join(called, " or ")));
 }
 
-// Fits of the table, made by the script that made the shipped ones, in the folder `fitted` of `out`.
+// Fits the table with the script that fitted the shipped GPU files, and writes to the folder `fitted` of `out`.
 ExitCode fit_kernels(const std::string& path, const cost::PricedTable& table, const std::string& out) {
   namespace fs = std::filesystem;
   const fs::path fitted = fs::path(out) / kFitted;
   std::error_code error;
   fs::create_directories(fitted, error);
-  if (error) throw IoError(fmt::format("{} cannot be made: {}", fitted.string(), error.message()));
+  if (error) throw IoError(fmt::format("{} cannot be created: {}", fitted.string(), error.message()));
   const fs::path configs = fs::path(resources_folder()) / "configs";
   const int status = run_script("scripts/kernels/fit_kernels.py", {path, "--only", cost::kernel_kind_name(table.kind), "--source",
                                                                    path, "--beside", (configs / "kernels").string(), "--hardware",
@@ -199,14 +199,14 @@ ExitCode fit_kernels(const std::string& path, const cost::PricedTable& table, co
   std::set<std::string> files;
   for (const cost::PricedKernel& row : table.rows)
     if (const fs::path file = fitted / (row.gpu + ".yaml"); fs::exists(file, error)) files.insert(file.string());
-  print_output("{} with these prices: --hardware {}\n", files.size() == 1 ? "the GPU" : "the GPUs", fmt::join(files, ","));
+  print_output("{} with these latencies: --hardware {}\n", files.size() == 1 ? "the GPU" : "the GPUs", fmt::join(files, ","));
   return ExitCode::fine;
 }
 
-// A table of which nothing is priced has said nothing: a script is told so by the status.
+// If no row has an estimate, there is no result, and the exit status lets scripts detect that.
 ExitCode priced_any(const std::string& path, std::size_t rows, bool any) {
   if (any) return ExitCode::fine;
-  print_error("{}: none of {} rows is priced, so that there is no error to tell\n", path, rows);
+  print_error("{}: none of {} rows has an estimate, so there are no errors to report\n", path, rows);
   return ExitCode::disagree;
 }
 
@@ -234,13 +234,13 @@ ExitCode kernels_command(const std::vector<std::string>& arguments) {
       "  specsim kernels my_products.csv --out out/mine --hardware my_gpu.yaml\n");
   line.add_words("table", paths);
   line.add(
-      {{"out", out, "folder for priced.csv and errors.csv"},
+      {{"out", out, "directory for the CSV files"},
        {"bands", bands, "errors by number of rows too"},
-       {"fit", fits, "make a GPU's file with prices from the table, in DIRECTORY/fitted"},
+       {"fit", fits, "write a GPU file with latencies fitted to the table, in DIRECTORY/fitted"},
        {"force", force, kForceHelp},
-       {"engine", engine_name, "engine that whole steps are priced with, in place of the table's: a name or a .yaml file"},
+       {"engine", engine_name, "engine for estimates of whole steps, instead of the table's: a name or a .yaml file"},
        {"hardware", hardware, read_texts,
-        "files of GPUs of your own, commas between: rows whose gpu is the file, its name without .yaml, or the name in it"}});
+        "your own GPU files, separated by commas: for rows whose gpu is the file, its name without .yaml, or the name in it"}});
   if (!line.read(arguments)) return ExitCode::fine;
   line.require("table", "a table of measured kernels");
   line.require("out");
@@ -254,7 +254,7 @@ ExitCode kernels_command(const std::vector<std::string>& arguments) {
   const auto claim = [&] {
     if (fits && !force && folder.has(kFitted) && !folder.has("manifest.yaml"))
       throw BadInput({folder.file(kFitted), 0, 0},
-                     "is here without a manifest.yaml that says what made it, allowed: another --out, or --force to replace it");
+                     "is here without a manifest.yaml that shows what made it, allowed: another --out, or --force to replace it");
     folder.claim(claim_at_once({"priced.csv", "errors.csv"}, line.identity(), force, read.sums()));
   };
   if (!lines.empty() && cost::is_step_table(lines.front())) {
@@ -276,7 +276,7 @@ ExitCode kernels_command(const std::vector<std::string>& arguments) {
                       }));
   }
   if (engine_name)
-    throw BadInput({"--engine", 0, 0}, "given with a table of kernels, whose column engine says it, allowed: with whole steps");
+    throw BadInput({"--engine", 0, 0}, "given with a table of kernels, whose column engine sets it, allowed: with whole steps");
   const cost::PricedTable table = cost::price_kernel_table(path, lines, own);
   check_own_used(own, table.rows);
   for (const std::string& warning : table.warnings) print_warning(warning);

@@ -7,7 +7,7 @@
 
 namespace specsim::cli {
 
-// None in a program that was built without the lab.
+// Empty in a program that was built without the lab.
 std::vector<report::FileInfo> lab_file_infos();
 
 }  // namespace specsim::cli

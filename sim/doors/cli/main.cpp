@@ -30,7 +30,7 @@ namespace {
 
 std::string typed_line;
 
-// A word quoted as far as a shell needs it to read the same word.
+// A word quoted as far as a shell needs it.
 std::string shell_word(const std::string& word) {
   if (!word.empty() && word.find_first_of(" \t\n'\"\\$&|;<>()*?[]{}#~`!") == std::string::npos) return word;
   std::string quoted = "'";
@@ -40,7 +40,7 @@ std::string shell_word(const std::string& word) {
 
 std::string usage() {
   std::string text = fmt::format(
-      "specsim {}: speculative decoding, simulated with the exact algorithm and held against theory\n\nusage: specsim "
+      "specsim {}: speculative decoding, simulated with the exact algorithm and checked against theory\n\nusage: specsim "
       "COMMAND [options]\n\n",
       build_info::version);
   for (const Command& command : commands()) text += fmt::format("  {:<11} {}\n", command.name, command.summary);
@@ -80,21 +80,21 @@ ExitCode dispatch(const std::vector<std::string>& arguments) {
   return ExitCode::bad_input;
 }
 
-// The command's own answer, unless nobody got it.
+// Returns the command's own exit code, unless standard output failed.
 ExitCode run(const std::vector<std::string>& arguments) {
   const ExitCode status = dispatch(arguments);
   const bool read = check_output();
   return !read && status == ExitCode::fine && whole_files_written() == 0 ? ExitCode::io_failed : status;
 }
 
-// Without a byte of memory: nothing is formatted here.
+// Allocates no memory, so nothing is formatted here.
 ExitCode tell_out_of_memory() {
   constexpr std::string_view kSaid = "specsim: out of memory\n";
-  static_cast<void>(!write(STDERR_FILENO, kSaid.data(), kSaid.size()));  // nothing is to be done where it cannot be said
+  static_cast<void>(!write(STDERR_FILENO, kSaid.data(), kSaid.size()));  // if this write fails there is nothing left to try
   return ExitCode::io_failed;
 }
 
-// Where memory ends while something is cleaned up, or while a message is made, no handler gets the exception.
+// Called if memory runs out during cleanup or while a message is made: then no handler gets the exception.
 [[noreturn]] void end_without_memory() {
   try {
     if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
@@ -119,7 +119,7 @@ ExitCode run_and_tell(const std::vector<std::string>& arguments) {
   } catch (const IoError& failure) {
     print_error("specsim: {}\n", failure.what());
     return ExitCode::io_failed;
-  } catch (const std::system_error& failure) {  // no more threads: the system's, not ours
+  } catch (const std::system_error& failure) {  // no more threads: a system limit, not a defect
     print_error("specsim: {}\n", failure.what());
     return ExitCode::io_failed;
   } catch (const std::bad_alloc&) {
@@ -130,8 +130,8 @@ ExitCode run_and_tell(const std::vector<std::string>& arguments) {
   }
 }
 
-// Runs `work` where calls may go as deep as they do elsewhere: with `ulimit -s` below this the program's own stack, and those of
-// its threads, would end on the way.
+// Runs `work` with a large stack. With a smaller `ulimit -s`, deep recursion would overflow the stacks of the program and its
+// threads.
 void with_deep_stack(const std::function<void()>& work) {
   constexpr std::size_t kEnough = std::size_t{8} << 20U;
   constexpr std::size_t kLeast = std::size_t{1} << 20U;
@@ -140,7 +140,7 @@ void with_deep_stack(const std::function<void()>& work) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, kEnough);
-  pthread_setattr_default_np(&attributes);  // of threads that are yet to come
+  pthread_setattr_default_np(&attributes);  // for threads created later
   pthread_attr_destroy(&attributes);
   std::thread(work).join();
 }
@@ -156,7 +156,7 @@ int main(int argc, char** argv) {
   specsim::guard_standard_streams();
   std::signal(SIGPIPE, SIG_IGN);
   specsim::cli::end_without_pieces();
-  std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is a write error like any other
+  std::signal(SIGXFSZ, SIG_IGN);  // makes a file-size limit an ordinary write error
   const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
   specsim::cli::typed_line = "specsim";
   for (const std::string& argument : arguments) specsim::cli::typed_line += " " + specsim::cli::shell_word(argument);

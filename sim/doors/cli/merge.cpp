@@ -1,4 +1,4 @@
-// specsim merge: counts of shards add up; everything else is computed anew.
+// specsim merge: adds up the counts of shards, and computes all other results from them.
 #include "sim/doors/cli/check_summary.h"
 #include "sim/doors/cli/command.h"
 #include "sim/doors/cli/options.h"
@@ -22,22 +22,22 @@ namespace specsim::cli {
 
 namespace {
 
-// The shards of one run: what their manifests say, which agree.
+// The shards of one run, and the contents of their manifests, which must agree.
 struct Shards {
   std::vector<spec::Experiment> experiments;
-  std::string identity;            // the identity of the whole run, without the shard
-  std::vector<std::string> files;  // the configs that the first manifest lists, and all others must list; read once
+  std::string identity;            // of the whole run, without the shard
+  std::vector<std::string> files;  // the configs in the first manifest, which all others must list too; read once
   std::vector<std::string> configs;
   std::vector<FileSum> inputs;
   double seconds = 0.0;  // wall time of all shards, added up
   unsigned threads = 1;
   std::uint64_t of = 0;
   std::map<std::uint64_t, std::string> directories;       // [number of the shard]
-  std::map<std::uint64_t, std::vector<FileSum>> results;  // files that its manifest lists
+  std::map<std::uint64_t, std::vector<FileSum>> results;  // files in its manifest
 };
 
-// The directories of shards: as named, or those within a named folder that is no shard itself, by name, but for `out`. So many
-// shards that a shell could not name them all are one word.
+// The directories of shards: those named, or all in a named folder that is not a shard itself, sorted by name, without `out`. A
+// folder allows more shards than fit on a command line.
 std::vector<std::string> shard_directories(const std::vector<std::string>& named, const std::string& out) {
   namespace fs = std::filesystem;
   std::error_code ignored;
@@ -57,13 +57,13 @@ std::vector<std::string> shard_directories(const std::vector<std::string>& named
   return directories;
 }
 
-// Throws BadInput where another program made the shard, or its run is unfinished.
+// Throws BadInput if another program version made the shard, or if its run is unfinished.
 report::Manifest read_shard_manifest(const std::string& directory) {
   std::error_code ignored;
   const std::string path = directory + "/manifest.yaml";
   if (std::filesystem::exists(directory + "/" + kJournal, ignored))
     throw BadInput({directory + "/" + kJournal, 0, 0},
-                   "the run of this shard is unfinished, allowed: finish it with --resume, or run it anew with --force");
+                   "the run of this shard is unfinished, allowed: finish it with --resume, or run it again with --force");
   report::Manifest own = report::read_manifest(path);
   const report::Manifest mine = report::new_manifest("");
   if (own.commit != mine.commit || own.version != mine.version)
@@ -73,7 +73,7 @@ report::Manifest read_shard_manifest(const std::string& directory) {
   return own;
 }
 
-// Throws BadInput unless the shard belongs to those before it.
+// Throws BadInput unless the shard belongs to the same run as those before it.
 void add_shard(const std::string& directory, const std::string& first, Shards& shards) {
   const std::string path = directory + "/manifest.yaml";
   const report::Manifest own = read_shard_manifest(directory);
@@ -110,7 +110,7 @@ void add_shard(const std::string& directory, const std::string& first, Shards& s
                                              shards.of, place->second));
 }
 
-// All shards of a run. Throws BadInput where one is missing or given twice.
+// All shards of a run. Throws BadInput if one is missing or given twice.
 Shards read_shards(const std::vector<std::string>& directories) {
   Shards shards;
   for (const std::string& directory : directories) add_shard(directory, directories.front(), shards);
@@ -121,8 +121,8 @@ Shards read_shards(const std::vector<std::string>& directories) {
   return shards;
 }
 
-// Adds the counts of all shards to those of the rows. Throws BadInput where they are not what a manifest has the checksum of, or
-// not those of the whole run.
+// Adds the counts of all shards to those of the rows. Throws BadInput if counts do not match a manifest's checksum, or do not
+// add up to the whole run.
 void add_counts(const Shards& shards, const std::string& first, std::vector<judge::Row>& rows) {
   std::map<std::pair<std::string, std::size_t>, decode::Counts*> counts;
   for (judge::Row& row : rows) counts[{row.cell->experiment, row.cell->index}] = &row.counts;
@@ -132,8 +132,7 @@ void add_counts(const Shards& shards, const std::string& first, std::vector<judg
     run::add_counts_csv(path, text, counts);
     const std::vector<FileSum>& listed = shards.results.at(index);
     if (std::find(listed.begin(), listed.end(), FileSum{"counts.csv", checksum(text)}) == listed.end())
-      throw BadInput({path, 0, 0},
-                     "is not what the manifest beside it has the checksum of, allowed: counts as they were written");
+      throw BadInput({path, 0, 0}, "does not match the checksum in its manifest, allowed: counts as they were written");
   }
   for (const judge::Row& row : rows) {
     const std::string wrong = run::incompleteness(*row.cell, row.counts);
@@ -175,7 +174,7 @@ ExitCode merge_command(const std::vector<std::string>& arguments) {
       "  specsim merge out/shards --out out/all      # all shards within a folder\n");
   line.add_words("shard-dir", named);
   line.add({{"out", out, "directory for the joined data.csv, counts.csv and manifest.yaml"},
-            {"force", force, "drop an unfinished run in --out, and replace another run's results or somebody's files there"}});
+            {"force", force, "delete an unfinished run in --out, and replace another run's results or other files there"}});
   if (!line.read(arguments)) return ExitCode::fine;
   line.require("out");
   if (named.empty()) throw BadInput({"", 0, 0}, "specsim merge needs the directories of the shards");
@@ -188,7 +187,7 @@ ExitCode merge_command(const std::vector<std::string>& arguments) {
   const std::string identity_of_whole = shards.identity + " 1/1";
   report::OutputFolder folder(out);
   if (!force && folder.has(kJournal))
-    throw BadInput({folder.file(kJournal), 0, 0}, "an unfinished run is here, allowed: another --out, or --force to drop it");
+    throw BadInput({folder.file(kJournal), 0, 0}, "an unfinished run is here, allowed: another --out, or --force to delete it");
   folder.claim({kResultFiles, identity_of_whole, force, true, report::Writing::in_place, shards.inputs});
   if (force) folder.remove(kJournal);
 
@@ -202,7 +201,7 @@ ExitCode merge_command(const std::vector<std::string>& arguments) {
   manifest.inputs = shards.inputs;
   manifest.verdict = summary.verdict;
   print_output("wrote {}/{}\n", out, write_results(folder, rows, manifest, true));
-  // Shards of a run that nobody wanted checked may be too few rounds for it.
+  // Shards of a run without check may have too few rounds for one.
   return summary.status == ExitCode::disagree ? ExitCode::disagree : ExitCode::fine;
 }
 

@@ -21,23 +21,24 @@ void add_model_options(CommandLine& line, ModelOptions& options) {
       {{"target", settings.target,
         "directory of the model (config.json, model.safetensors or its index), a GGUF file, or a shape's name"},
        {"draft", settings.draft, "directory, GGUF file or shape's name of its draft"},
-       {"prompts", settings.prompts, "JSONL: {\"prompt\": TEXT} or {\"tokens\": [...]} a line, \"kind\" if you like"},
+       {"prompts", settings.prompts, "JSONL: {\"prompt\": TEXT} or {\"tokens\": [...]} per line, optionally \"kind\""},
        {"overlong",
         settings.overlong,
         {{"error", llm::Overlong::error}, {"skip", llm::Overlong::skip}, {"cut", llm::Overlong::cut}},
-        "prompts that leave no room for the output in the context: error, skip (they are left out) or cut (their first tokens)"},
+        "prompts that leave no room for the output in the context: error, skip (omit them) or cut (drop their first tokens)"},
        {"drafter", settings.drafter,
         "model: samples from --draft; argmax: its likeliest token; early-exit:N: the target's first N layers; or a tree or text "
         "drafter of specsim list as in a config, \"{kind: tree_static, branching: [3, 2, 1]}\""},
-       {"verifier", options.verifier, "a name of specsim list that judges such drafts; token, or what suits the tree"},
+       {"verifier", options.verifier,
+        "a name of specsim list that judges such drafts; default: token, or a verifier for the tree"},
        {"device", options.device, "cpu, or cuda: an NVIDIA GPU (calibrate)"},
-       {"threads", settings.threads, read_threads, "threads that compute; 0: all cores"},
+       {"threads", settings.threads, read_threads, "compute threads; 0: all cores"},
        {"precision",
         settings.precision,
         {{"file", std::nullopt}, {"f32", llm::Precision::f32}, {"f16", llm::Precision::f16}, {"bf16", llm::Precision::bf16}},
         "format that weights are kept in: file, f32, f16, bf16"},
        {"widen", settings.widen_mib, config::between(0, 1e6),
-        "MiB that a target pass is to read: neurons that change no logit are added"},
+        "MiB that a target pass must read: neurons that change no logit are added"},
        {"temperatures", settings.temperatures, config::between(0, 10), "temperatures of both models"},
        {"top-k", settings.cuts.top_k, config::between(0, 1e9), "likeliest tokens that both models' distributions keep; 0: all"},
        {"top-p", settings.cuts.top_p, config::Interval{0.0, 1.0, true, false},
@@ -45,25 +46,26 @@ void add_model_options(CommandLine& line, ModelOptions& options) {
        {"min-p", settings.cuts.min_p, config::between(0, 1),
         "least probability of a token that is kept, as a share of the likeliest one's"},
        {"longest-context", settings.longest_context, config::between(32, 1e7),
-        "the most tokens of a sequence, where a model could hold more"},
-       {"draft-lengths", settings.draft_lengths, config::between(1, kMaxDraftLength), "tokens drafted a round"},
+        "most tokens of a sequence, if a model could hold more"},
+       {"draft-lengths", settings.draft_lengths, config::between(1, kMaxDraftLength), "tokens drafted per round"},
        {"batches", settings.batches, config::between(1, 256), "sequences together"},
        {"tokens", settings.tokens, config::between(1, 1e6), "tokens emitted by each sequence of a run"},
-       {"repetitions", settings.repetitions, config::between(1, 1000), "how often each timing is taken, all of them in turn"},
+       {"repetitions", settings.repetitions, config::between(1, 1000), "repetitions of each timing, all of them in turn"},
        {"clock",
         settings.clock,
         {{"wall", llm::Clock::wall}, {"cpu", llm::Clock::cpu}},
         "wall, or cpu: processor time of one thread, for a machine that has other work"},
-       {"seed", settings.seed, config::between(0, 9e15), "fixes every random number"},
+       {"seed", settings.seed, config::between(0, 9e15), "seed of every random number"},
        {"quick", settings.quick, "a first look: fewer points, prompts and repetitions"},
        {"out", options.out, "directory for the results"},
-       {"force", options.force, "replace the results of an earlier calibrate or validate in --out, or drop an unfinished one"}});
+       {"force", options.force,
+        "replace the results of an earlier calibrate or validate in --out, or delete an unfinished one"}});
 }
 
 namespace {
 
-// Reads --drafter. Only drafters that run on real models are allowed; those that need trained heads or early exits exist in
-// simulations alone, where made-up distributions stand for these.
+// Reads --drafter. Only drafters that run on real models are allowed. Drafters that need trained heads or early exits exist only
+// in simulations, with synthetic distributions.
 void read_block_drafter(const CommandLine& line, calibrate::Settings& settings) {
   Diagnostics diagnostics;
   const config::Value section = config::parse_text(settings.drafter, "--drafter", diagnostics);
@@ -88,7 +90,7 @@ void read_block_drafter(const CommandLine& line, calibrate::Settings& settings) 
     if (line.given(option))
       throw BadInput(
           {std::string("--") + option, 0, 0},
-          fmt::format("given with --drafter {}, which says how much is drafted and is run on one sequence", settings.drafter));
+          fmt::format("given with --drafter {}, which sets how much is drafted and runs on one sequence", settings.drafter));
   const auto* const blocks = std::get_if<draft::Blocks>(&draft);
   SPECSIM_CHECK(blocks != nullptr, "drafter {} drafts no blocks", *name);
   settings.drafts = *blocks;
@@ -96,7 +98,7 @@ void read_block_drafter(const CommandLine& line, calibrate::Settings& settings) 
   settings.batches = {1};
 }
 
-// What --drafter says.
+// Reads the value of --drafter.
 void read_drafter(const CommandLine& line, calibrate::Settings& settings) {
   constexpr std::string_view kExit = "early-exit:";
   if (settings.drafter.starts_with("{")) return read_block_drafter(line, settings);
@@ -114,7 +116,7 @@ void read_drafter(const CommandLine& line, calibrate::Settings& settings) {
   settings.drafter = "early-exit";
 }
 
-// The drafter and the verifier. Whether a model of --draft is needed.
+// Reads the drafter and the verifier. Returns whether a model of --draft is needed.
 bool read_method(const CommandLine& line, ModelOptions& options) {
   calibrate::Settings& settings = options.settings;
   read_drafter(line, settings);
@@ -135,7 +137,7 @@ bool read_method(const CommandLine& line, ModelOptions& options) {
   return needs_draft;
 }
 
-// A first look, but for what was asked for.
+// Reduces the settings for a first look, except those that the user gave.
 void take_quick(const CommandLine& line, calibrate::Settings& settings) {
   const calibrate::Settings quick = calibrate::quick_settings();
   const auto unless_given = [&](const char* option, auto& what, const auto& value) {

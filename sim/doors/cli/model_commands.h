@@ -1,4 +1,4 @@
-// What the commands on real models share: their options, and how they say how far they are.
+// Common parts of the commands on real models: their options, and their progress display.
 #pragma once
 
 #include "sim/doors/cli/options.h"
@@ -11,18 +11,18 @@ namespace specsim::cli {
 
 struct ModelOptions {
   calibrate::Settings settings;
-  std::string verifier;  // "": what suits the drafter
+  std::string verifier;  // "": the default for the drafter
   std::string device = "cpu";
   std::string out;
   bool force = false;
 };
 void add_model_options(CommandLine& line, ModelOptions& options);
-// Completes the settings by what was given. Throws BadInput.
+// Completes the settings from the given options. Throws BadInput.
 void complete_settings(const CommandLine& line, ModelOptions& options);
-// Throws BadInput where --device names anything but the CPU.
+// Throws BadInput if --device is not the CPU.
 void require_cpu(const ModelOptions& options);
 
-// A progress bar for each unit that is counted, one after the other. A calibrate::OnProgress.
+// A progress bar per counted unit, one after the other. A calibrate::OnProgress.
 class PhaseProgress {
  public:
   void operator()(const std::string& unit, double done, double all);
@@ -32,7 +32,7 @@ class PhaseProgress {
   std::shared_ptr<Progress> bar_;
 };
 
-// A standard error as a table shows it; "-" where a single sample gives none.
+// A standard error as a table shows it; "-" for a single sample, which gives none.
 std::string error_text(double error, int decimals);
 
 }  // namespace specsim::cli

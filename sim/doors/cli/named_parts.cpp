@@ -34,7 +34,7 @@ void add(std::vector<NamedPart>& parts, const std::string& kind, const Registry&
   for (const auto& entry : registry.entries()) parts.push_back({kind, entry.info, mark(entry)});
 }
 
-// An engine's figures, with the comments' worth of them in the file that the source names.
+// An engine's figures. Their explanations are comments in the file that the source names.
 config::PartInfo engine_info(const char* name, const config::Value& value, Diagnostics& diagnostics) {
   const cost::Engine engine = cost::read_engine(value, diagnostics);
   config::PartInfo info{name, engine.name, engine.source, {}, ""};
@@ -48,33 +48,35 @@ config::PartInfo engine_info(const char* name, const config::Value& value, Diagn
   if (engine.switch_share > 0.0)
     figures.push_back(fmt::format("large all-reduces in the switch, at {:g} of a link", engine.switch_share));
   if (engine.fused_quantisation) figures.emplace_back("activations quantised by the kernel before");
-  if (engine.small_kernels) figures.push_back(fmt::format("{:g} small kernels a layer", *engine.small_kernels));
+  if (engine.small_kernels) figures.push_back(fmt::format("{:g} small kernels per layer", *engine.small_kernels));
   if (engine.unequal_contexts > 1.0)
     figures.push_back(fmt::format("unequal contexts: attention times {:g} in a live server", engine.unequal_contexts));
   for (const auto& [method, layers] : engine.proposals)
-    figures.push_back(fmt::format("proposal {}: {:g} layers of a pass without a graph, a round", method, layers));
+    figures.push_back(fmt::format("proposal {}: {:g} layers of a pass without a graph per round", method, layers));
   info.notes = fmt::format("{}.", fmt::join(figures, "; "));
   return info;
 }
 
-// What of the layers is not alike, and how keys and values are kept.
+// Which layers differ from the others, and how keys and values are cached.
 std::string layers_by_kind(const cost::ModelShape& shape) {
   std::string text;
-  if (shape.experts > 0.0) text += fmt::format(" {:.3f}B of them meet a token.", 1e-9 * shape.active_parameters());
+  if (shape.experts > 0.0) text += fmt::format(" {:.3f}B of them are active per token.", 1e-9 * shape.active_parameters());
   if (shape.dense_layers > 0.0) text += fmt::format(" {} layers are dense, {} wide.", shape.dense_layers, shape.ffn);
-  if (shape.shared_ffn > 0.0) text += fmt::format(" Beside the experts every token passes {}.", shape.shared_ffn);
+  if (shape.shared_ffn > 0.0)
+    text += fmt::format(" In addition to the experts, every token passes a feed-forward part of {}.", shape.shared_ffn);
   if (shape.latent)
-    text += fmt::format(" Latent attention: {} and {} rotated elements are cached in place of keys and values.",
+    text += fmt::format(" Latent attention: {} and {} rotated elements are cached instead of keys and values.",
                         shape.latent->width, shape.latent->rope_dim);
   if (const auto& entries = shape.compressed)
     text += fmt::format(
-        " Compressed attention: {} layers cache an entry for {} tokens and pick {} of them, {} layers one for {} and look at "
+        " Compressed attention: {} layers cache one entry per {} tokens and pick {} of them, {} layers one per {} and use "
         "all.",
         entries->picked_layers, entries->picked_tokens, shape.indexer ? shape.indexer->topk : 0.0, entries->heavy_layers,
         entries->heavy_tokens);
   if (shape.kv_window > 0.0)
-    text += fmt::format(" {} layers see {} tokens{}.", shape.window_layers > 0.0 ? fmt::format("{}", shape.window_layers) : "All",
-                        shape.kv_window, shape.chunked ? ", chunk by chunk" : "");
+    text += fmt::format(" {} layers have a window of {} tokens{}.",
+                        shape.window_layers > 0.0 ? fmt::format("{}", shape.window_layers) : "All", shape.kv_window,
+                        shape.chunked ? ", chunk by chunk" : "");
   return text;
 }
 
@@ -107,12 +109,12 @@ void add_acceptance(NamedPart& part, const config::Value& value) {
   for (std::size_t depth = 0; depth < rows; ++depth)
     part.info.notes += fmt::format("{}{:.4g}", depth == 0 ? "" : "; ", fmt::join(table.acceptance[depth], ", "));
   if (rows < table.acceptance.size()) part.info.notes += fmt::format("; the same down to depth {}", table.acceptance.size());
-  part.info.notes += table.note.empty() ? "." : fmt::format(". Taken {}.", table.note);
+  part.info.notes += table.note.empty() ? "." : fmt::format(". Derived {}.", table.note);
   if (!table.target.empty())
-    part.info.notes += fmt::format(" Priced on {}{}.", table.target,
+    part.info.notes += fmt::format(" Latencies are those of {}{}.", table.target,
                                    table.tensor_parallel > 1 ? fmt::format(" over {} GPUs", table.tensor_parallel) : "");
   if (!table.draft.empty())
-    part.info.notes += fmt::format(" Priced with {}.", table.draft == "none" ? "no draft model" : "draft " + table.draft);
+    part.info.notes += fmt::format(" Drafted with {}.", table.draft == "none" ? "no draft model" : "draft " + table.draft);
   part.mark = table.unverified ? "unverified" : "";
 }
 
@@ -123,7 +125,7 @@ void add_hardware(NamedPart& part, const config::Value& value, Diagnostics& diag
   const cost::Calibration& c = hardware.calibration;
   part.info.notes = fmt::format(
       "{} multiprocessors; to a peer {:.0f} GB/s and {:g} us. A decode step turns compute-bound near {:.0f} rows. Matrix "
-      "products reach {:.1f} % of the bandwidth, operands arrive at {:.1f} TB/s, each product takes {:.1f} us beside.",
+      "products reach {:.1f} % of the bandwidth, operands arrive at {:.1f} TB/s, each product adds {:.1f} us.",
       hardware.multiprocessors, 1e-9 * hardware.link_bandwidth, 1e6 * hardware.link_latency,
       hardware.flops / (hardware.bandwidth * c.memory_efficiency), 100.0 * c.memory_efficiency, c.feed_tb_per_s, c.kernel_us);
   if (const config::Value* source = config::find_path(value, "calibration.source")) part.info.paper = source->text;
@@ -161,7 +163,7 @@ NamedPart worked_out(const NamedPart& named) {
 
 const std::vector<std::pair<std::string, std::string>>& part_kinds() {
   static const std::vector<std::pair<std::string, std::string>> list = {
-      {"family", "next-token distributions that stand on their own: {family: NAME, ...}"},
+      {"family", "independent next-token distributions: {family: NAME, ...}"},
       {"transform", "distributions made from another one: {from: target | DISTRIBUTION, transform: NAME, ...}"},
       {"context", "how the distributions change along the text: context: {process: NAME, ...}"},
       {"drafter", "decode.drafter: NAME, or {kind: NAME, ...}"},
@@ -178,7 +180,7 @@ const std::vector<std::pair<std::string, std::string>>& part_kinds() {
       {"lengths", "serve.lengths: {prompt: {NAME: ...}, output: {NAME: ...}}"},
       {"server_policy", "serve.speculation.policy: {kind: NAME, ...}"},
       {"routing", "serve.replicas: {count: N, routing: NAME}"},
-      {"theory", "what a cell is held to, by its verifier and drafter: theory: {name: exact} takes the one that covers it"},
+      {"theory", "what a cell is compared with, by its verifier and drafter: theory: {name: exact} uses the one that covers it"},
       {"closed_form", "theory: {name: NAME}"}};
   return list;
 }
@@ -204,7 +206,7 @@ std::vector<NamedPart> named_parts() {
   add(parts, "routing", serve::routings(), plain);
   for (const judge::TheoryEntry& entry : judge::theories().entries()) {
     NamedPart part{"theory", entry.info, "", nullptr};
-    part.info.notes = fmt::format("Of verifiers {}; of {}.", fmt::join(entry.verifiers, ", "),
+    part.info.notes = fmt::format("Covers verifiers {}; {}.", fmt::join(entry.verifiers, ", "),
                                   entry.drafters.empty() ? "chains, and trees that are the same in every round"
                                                          : fmt::format("drafter {}", fmt::join(entry.drafters, ", ")));
     parts.push_back(std::move(part));
@@ -233,7 +235,7 @@ std::vector<const NamedPart*> parts_called(const std::vector<NamedPart>& parts, 
     names.insert(names.end(), called.begin(), called.end());
   }
   if (!found.empty()) return found;
-  throw BadInput({"", 0, 0}, fmt::format("unknown part {}{} allowed: what specsim list prints, as NAME or KIND/NAME",
+  throw BadInput({"", 0, 0}, fmt::format("unknown part {}{} allowed: names from specsim list, as NAME or KIND/NAME",
                                          config::quote_for_message(wanted), did_you_mean(wanted, names)));
 }
 

@@ -1,4 +1,4 @@
-// Everything that has a name in a config, from the registries alone.
+// All names that configs can use, from the registries.
 #pragma once
 
 #include "sim/foundation/config/registry.h"
@@ -11,26 +11,26 @@
 namespace specsim::cli {
 
 struct NamedPart {
-  std::string kind;  // what stands before the slash in `describe KIND/NAME`
+  std::string kind;  // the part before the slash in `describe KIND/NAME`
   config::PartInfo info;
-  std::string mark;                      // "not lossless", "known to be wrong"; "" where there is nothing to say
-  const cost::Preset* preset = nullptr;  // its file is read by worked_out() alone
+  std::string mark;                      // "not lossless", "known to be wrong"; "" if neither applies
+  const cost::Preset* preset = nullptr;  // only worked_out() reads its file
 };
 
-// The kinds of parts, such as verifier, in the order in which they are listed, each with the way in which a config names one.
+// The kinds of parts, such as verifier, in the order in which they are listed, with the way a config names one.
 const std::vector<std::pair<std::string, std::string>>& part_kinds();
-// All parts; those of one kind in the order of their registry. A preset has only its name yet, since its file is not read.
+// All parts, those of one kind in the order of their registry. A preset has only its name, since its file is not read yet.
 std::vector<NamedPart> named_parts();
-// The part, and of a preset what its file says as well. Throws BadInput where that cannot be read.
+// The part; for a preset with the contents of its file. Throws BadInput if the file cannot be read.
 NamedPart worked_out(const NamedPart& named);
-// Those of `parts` that are called so, as KIND/NAME or, over all kinds, as NAME. Throws BadInput where there is none.
+// The parts of `parts` with this name, as KIND/NAME or, over all kinds, as NAME. Throws BadInput if there is none.
 std::vector<const NamedPart*> parts_called(const std::vector<NamedPart>& parts, const std::string& wanted);
 
-// The page of a drafter, a verifier or a policy below docs/: how it works, when it pays, its figures. "" for other parts, and for
-// those that say it themselves.
+// The page in docs/ of a drafter, a verifier or a policy: how it works, when it pays, its figures. "" for other parts, and for
+// those whose text includes all of this.
 std::string page_of(const NamedPart& part);
 
-// In words: the values that a parameter may have, and the one that it has where a config leaves it out.
+// The allowed values of a parameter and its default, in words.
 std::string type_text(const config::Parameter& parameter);
 std::string default_text(const config::Parameter& parameter);
 

@@ -16,14 +16,14 @@ std::string trimmed(const std::string& text) {
   return first == std::string::npos ? std::string() : text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-// A share as it stands in logs: "0.723", or "72.3%" with or without a space.
+// A share as in logs: "0.723", or "72.3%" with or without a space.
 std::optional<double> share_of(const std::string& text) {
   if (text.empty() || text.back() != '%') return config::as_number(text);
   const auto percent = config::as_number(trimmed(text.substr(0, text.size() - 1)));
   return percent ? std::optional<double>(*percent / 100.0) : std::nullopt;
 }
 
-// A number of `text` by `read`, as_number or as_integer; `noun` and `more` are for the message.
+// Reads a number from `text` with `read` (as_number or as_integer); `noun` and `more` are for the message.
 template <class Read>
 auto checked(const Read& read, const std::string& text, const std::string& option, const config::Interval& interval,
              const char* noun, const char* more) {

@@ -25,7 +25,7 @@ std::vector<spec::Override> read_overrides(const ConfigOptions& configs, Diagnos
   for (const std::string& set : configs.sets) {
     const std::size_t equals = set.find('=');
     if (equals == std::string::npos || equals == 0)
-      diagnostics.add({"--set", 0, 0}, fmt::format("{} is no path=value, allowed: a path and a value, as rounds=1e5",
+      diagnostics.add({"--set", 0, 0}, fmt::format("{} is no path=value, allowed: a path and a value, such as rounds=1e5",
                                                    config::quote_for_message(set)));
     else if (auto change = spec::read_override(set.substr(0, equals), set.substr(equals + 1), "--set " + set.substr(0, equals),
                                                diagnostics))
@@ -46,8 +46,8 @@ std::vector<spec::Experiment> read_experiments(const ConfigOptions& configs, spe
     experiments.push_back(spec::read_experiment(shipped_or_own(file), overrides, diagnostics, misfits));
     for (std::size_t i = 0; i + 1 < experiments.size() && diagnostics.empty(); ++i)
       if (experiments[i].name == experiments.back().name)
-        diagnostics.add({file, 0, 0}, fmt::format("experiment \"{}\" is in {} as well, allowed: one name each",
-                                                  experiments[i].name, experiments[i].file));
+        diagnostics.add({file, 0, 0}, fmt::format("experiment \"{}\" is also in {}, allowed: one name each", experiments[i].name,
+                                                  experiments[i].file));
   }
   if (!diagnostics.empty()) throw BadInput(by_place(diagnostics.list()));
   return experiments;
@@ -78,10 +78,10 @@ void check_tables(const std::vector<const spec::Cell*>& cells, unsigned threads,
 }
 
 void check_not_read(const std::string& path, const std::string& option, const FilesRead& read) {
-  std::error_code ignored;  // one that is not there yet is nobody's
+  std::error_code ignored;  // a path that does not exist yet is not a file that was read
   for (const FileSum& one : read.sums())
     if (std::filesystem::is_regular_file(path, ignored) && std::filesystem::equivalent(path, one.name, ignored))
-      throw BadInput({option, 0, 0}, fmt::format("{} is what was read here, allowed: another file", path));
+      throw BadInput({option, 0, 0}, fmt::format("{} is an input of this command, allowed: another file", path));
 }
 
 void print_table(const report::Table& table) { print_output("{}", table.text(output_width())); }
@@ -120,8 +120,8 @@ std::string duration_text(double seconds) {
   return fmt::format("{}h{:02}m", whole / 3600, whole / 60 % 60);
 }
 
-// One line for a terminal of so many columns, the last of them left free: where it is narrow, first the bar shrinks and goes,
-// then the rate.
+// One line for a terminal with `columns` columns, of which the last stays free. On a narrow terminal the bar shrinks and then
+// disappears, then the rate does.
 std::string progress_line(double share, const std::string& rate, const std::string& left, std::size_t columns) {
   constexpr std::size_t kWidest = 30;
   constexpr std::size_t kNarrowest = 5;

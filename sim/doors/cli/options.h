@@ -1,4 +1,4 @@
-// What the subcommands share: configs, warnings, progress.
+// Common parts of the subcommands: configs, warnings, progress.
 #pragma once
 
 #include "sim/doors/cli/command_line.h"
@@ -13,7 +13,7 @@
 
 namespace specsim::cli {
 
-// The configs of a command and what changes them.
+// The configs of a command and the changes to them.
 struct ConfigOptions {
   std::vector<std::string> files;
   std::vector<std::string> sets;  // --set PATH=VALUE
@@ -23,7 +23,7 @@ struct ConfigOptions {
 // --set and --seed as changes to a config.
 std::vector<spec::Override> read_overrides(const ConfigOptions& configs, Diagnostics& diagnostics);
 
-// Reads every config with its --set and --seed, and then `more` changes; throws BadInput with all mistakes, in the order of their
+// Reads every config with its --set and --seed, then applies `more`. Throws BadInput with all errors, in the order of their
 // places.
 std::vector<spec::Experiment> read_experiments(const ConfigOptions& configs, spec::Misfits misfits = spec::Misfits::refused,
                                                const std::vector<spec::Override>& more = {});
@@ -31,23 +31,23 @@ std::vector<spec::Experiment> read_experiments(const ConfigOptions& configs, spe
 // All cells of the experiments, in order.
 std::vector<const spec::Cell*> cells_of(const std::vector<spec::Experiment>& experiments);
 
-// Throws BadInput, at `file`, where this machine lacks the memory to prepare the cells' contexts, each with `draws` draws of the
+// Throws BadInput at `file` if this machine lacks the memory to prepare the cells' contexts, each with `draws` draws of the
 // distributions.
 void check_tables(const std::vector<const spec::Cell*>& cells, unsigned threads, const std::string& file, unsigned draws = 1);
 std::string bytes_text(std::size_t bytes);
 
-// Throws BadInput, at the option that names it, where a file that is to be written is one that was read.
+// Throws BadInput, at the option that names it, if a file to be written was read as an input.
 void check_not_read(const std::string& path, const std::string& option, const FilesRead& read);
 
-// Prints on standard output, as wide as the terminal is.
+// Prints on standard output, within the width of the terminal.
 void print_table(const report::Table& table);
 
 // On standard error, unless --quiet is given.
 void print_warning(const std::string& warning);
-// Prints what the cells' cost models warn of, each warning once.
+// Prints the warnings of the cells' cost models, each once.
 void print_warnings(const std::vector<const spec::Cell*>& cells);
 
-// A bar with rate and time left on a terminal that can draw one, a line every ten seconds elsewhere.
+// A bar with rate and time left on a capable terminal; otherwise a line every ten seconds.
 class Progress {
  public:
   explicit Progress(std::string unit = "rounds");
@@ -55,7 +55,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
   ~Progress() { finish(); }
   void show(double done, double all);
-  void clear() const;  // the bar leaves its line to what is printed next
+  void clear() const;  // removes the bar before other output
   void finish();
 
  private:
@@ -68,7 +68,7 @@ class Progress {
 
 double wall_clock();
 
-// What a command that began at `started` by wall_clock() made of the experiments, with all their cells.
+// The manifest of a command that began at `started` by wall_clock(), for the experiments with all their cells.
 report::Manifest new_manifest(const std::vector<spec::Experiment>& experiments, unsigned threads, double started);
 
 }  // namespace specsim::cli

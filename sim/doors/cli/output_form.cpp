@@ -18,14 +18,14 @@ namespace specsim::cli {
 
 namespace {
 
-// How the command was asked to print.
+// The requested form of output.
 struct Form {
   bool quiet = false;
   report::Format format = report::Format::table;
 };
 Form& form() { return context().of<Form>(); }
 
-// The last value of --format among the arguments, as "--format json" or "--format=json"; nothing where it is not given so.
+// The last value of --format among the arguments, as "--format json" or "--format=json"; nullopt if there is none.
 std::optional<std::string> format_of(const std::vector<std::string>& arguments) {
   const std::string option = "--format";
   std::optional<std::string> format;
@@ -40,7 +40,7 @@ bool given(const std::vector<std::string>& arguments, const char* option) {
   return std::find(arguments.begin(), arguments.end(), option) != arguments.end();
 }
 
-// Runs the command and forms what it prints.
+// Runs the command and converts its output.
 JsonOutput run_and_form(const Command& command, const std::vector<std::string>& arguments, report::Format format, bool hides) {
   const report::Document document;
   JsonOutput output;
@@ -75,7 +75,7 @@ ExitCode run_in_form(const Command& command, const std::vector<std::string>& arg
     throw BadInput({"--format", 0, 0},
                    fmt::format("{}, allowed: {}", config::quote_for_message(name), fmt::join(report::format_names(), ", ")));
   form().quiet = given(arguments, "--quiet");
-  // These print nothing but what was asked for under --quiet: the verdict, and the table of `pass --csv`.
+  // With --quiet these commands still print what the user explicitly requested: the verdict, or the table of `pass --csv`.
   const bool own_quiet = command.name == "run" || command.name == "check" || given(arguments, "--csv");
   const bool hides = quiet() && !own_quiet;
   if (given(arguments, "--help") || given(arguments, "-h") || (*format == report::Format::table && !hides))

@@ -10,29 +10,29 @@
 
 namespace specsim::cli {
 
-// What a command takes.
+// The options and words of a command.
 CommandInfo command_info(const Command& command);
 
-// Runs the command and writes what it prints in the form that the arguments ask for. Throws what the command throws; nothing is
-// printed then.
+// Runs the command and writes its output in the form that the arguments request. Throws what the command throws; then nothing is
+// printed.
 ExitCode run_in_form(const Command& command, const std::vector<std::string>& arguments);
 
-// Runs the command without warnings and progress, and returns what it prints as JSON (sim/foundation/report/document.h).
+// Runs the command without warnings and progress, and returns its output as JSON (sim/foundation/report/document.h).
 struct JsonOutput {
   ExitCode status = ExitCode::fine;
   std::string text;
 };
 JsonOutput run_for_json(const Command& command, const std::vector<std::string>& arguments);
 
-// Whether the command that runs was asked to be quiet: no warnings, no progress.
+// Whether the running command must be quiet: no warnings, no progress.
 bool quiet();
 
-// Whether what is printed is read by a program, so that tables are whole however long.
+// Whether a program reads the output, so that tables are never shortened.
 bool for_machines();
-// Whether tables are all that is printed, without the text around them (CSV), so that they have to say everything themselves.
+// Whether only tables are printed, without the text around them (CSV), so that they must be self-contained.
 bool tables_alone();
 
-// Prints the words in lines that fit the output's width.
+// Prints the words wrapped to the output's width.
 void print_words(const std::string& words);
 
 }  // namespace specsim::cli

@@ -1,4 +1,4 @@
-// specsim list, describe and reference: everything that has a name, from the registries alone.
+// specsim list, describe and reference: all names, from the registries.
 #include "sim/answers/choose/choose.h"
 #include "sim/answers/load/curve.h"
 #include "sim/answers/load/experiment.h"
@@ -30,7 +30,7 @@ namespace {
 
 using report::Align;
 
-// Two columns of words: a name and what is said of it.
+// Two columns: a name and its description.
 report::Table named_lines() { return report::Table({{"", Align::left}, {"", Align::left}}, {.indent = 2, .headless = true}); }
 
 void describe(const NamedPart& part) {
@@ -47,7 +47,7 @@ void describe(const NamedPart& part) {
   print_output("{}", table.text(output_width()));
 }
 
-// Pipes would split a Markdown table's cell.
+// Escapes pipes, which would split a Markdown table's cell.
 std::string cell(std::string text) {
   for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.replace(at, 1, "\\|");
   return text;

@@ -1,4 +1,4 @@
-// specsim pass: what one forward pass takes on a GPU, part by part.
+// specsim pass: the latency of one forward pass on a GPU, part by part.
 #include "sim/answers/plan/passes.h"
 #include "sim/doors/cli/command.h"
 #include "sim/doors/cli/options.h"
@@ -60,7 +60,7 @@ struct PassOptions {
   SpendingOptions spending;
 };
 
-// One GPU and model, cut and quantised as said.
+// One GPU and model, with the given split and quantisation.
 PassSetting read_setting(const CommandLine& line, const PassOptions& options, const std::string& hardware,
                          const std::string& model, const std::string& shards, const std::string& bits) {
   const cost::Role role = options.grid.role;
@@ -69,7 +69,7 @@ PassSetting read_setting(const CommandLine& line, const PassOptions& options, co
   };
   PresetChoice chosen = preset(model, "model");
   chosen.changes.push_back({"tensor_parallel", shards, at_option("tensor-parallel")});
-  // What nobody said is the model's own.
+  // Options that are not given default to the model's own values.
   for (const auto& [option, key, text] : {std::tuple{"weight-bits", "weight_bits", bits},
                                           {"kv-bits", "kv_bits", options.kv_bits},
                                           {"kv-window", "kv_window", options.kv_window},
@@ -94,12 +94,12 @@ PassSetting read_setting(const CommandLine& line, const PassOptions& options, co
   if (deployment.kernels != "automatic" && deployment.kernels != "none" && deployment.hardware.kernels == nullptr)
     throw BadInput(at_option("kernels"), fmt::format("no kernels of {} were measured, allowed: automatic, none", hardware));
   if (role == cost::Role::target && shape.on_target())
-    throw BadInput(at_option("model"), "the target is a head that cannot stand alone, allowed: a whole model, or --role draft");
+    throw BadInput(at_option("model"), "the target is a head, not a whole model, allowed: a whole model, or --role draft");
   (role == cost::Role::target ? deployment.target : deployment.draft) = shape;
   return setting;
 }
 
-// The models and GPUs that the options name, one setting for each combination.
+// A setting for each combination of the models and GPUs in the options.
 std::vector<PassSetting> read_settings(const CommandLine& line, const PassOptions& options) {
   std::vector<PassSetting> settings;
   for (const std::string& hardware : options.hardware)
@@ -152,12 +152,12 @@ void print_passes(const std::vector<PassSetting>& settings, const std::vector<Pr
                  table.text(output_width()));
   }
   print_output(
-      "\nlow, high: 95 % interval; ratio: to the pass over {} per sequence; compute: what "
+      "\nlow, high: 95 % interval; ratio: relative to the pass over {} per sequence; compute: time that "
       "arithmetic adds to reading the weights; J: energy of all GPUs' boards\n",
       plural(first_tokens, "token"));
 }
 
-// The operations of each pass, with the kernel that computes each.
+// The operations of each pass, with the kernel of each.
 void print_operations(const std::vector<PassSetting>& settings, const plan::PassGrid& grid) {
   for (const PassSetting& setting : settings) {
     const std::unique_ptr<cost::CostModel> model = cost::make_roofline(setting.deployment);
@@ -177,11 +177,10 @@ void print_operations(const std::vector<PassSetting>& settings, const plan::Pass
                    plural(pass.tokens, "token"), table.text(output_width()));
     }
   }
-  print_output(
-      "\ntimes: how often in the pass; us: once; +- %: standard error of that. Work on two streams at once counts less.\n");
+  print_output("\ntimes: calls per pass; us: per call; +- %: its standard error. Concurrent work on two streams counts less.\n");
 }
 
-// How many rows of each sequence go through the LM head at most: all of them, none, or a number.
+// The most rows per sequence through the LM head: all of them, none, or a number.
 double read_logits(const std::string& text, const std::string& option) {
   const config::Interval rows = config::between(0, 1e6);
   if (text == "all") return 1e9;
@@ -206,32 +205,33 @@ void add_pass_options(CommandLine& line, PassOptions& options) {
     };
   };
   line.add(
-      {{"hardware", options.hardware, read_texts, "GPUs: names or .yaml files, commas between"},
-       {"model", options.models, read_texts, "models: names, .yaml files, or config.json files or their folders, commas between"},
+      {{"hardware", options.hardware, read_texts, "GPUs: names or .yaml files, separated by commas"},
+       {"model", options.models, read_texts,
+        "models: names, .yaml files, or config.json files or their folders, separated by commas"},
        {"tokens", grid.tokens, counts(config::between(1, 1e6)),
-        "new tokens of each sequence: 1 plain, draft length + 1 verified, more with --logits 1 a part of a prompt"},
+        "new tokens per sequence: 1 for plain decoding, draft length + 1 for verification, more with --logits 1 for a part of a "
+        "prompt"},
        {"batch", grid.batches, counts(config::between(1, 1e6)), "sequences"},
-       {"context", grid.contexts, counts(config::between(0, 1e7)), "tokens cached by each"},
+       {"context", grid.contexts, counts(config::between(0, 1e7)), "cached tokens per sequence"},
        {"tensor-parallel", options.shards, read_texts, "GPUs that share the model"},
-       {"weight-bits", options.weight_bits, read_texts, "bits of a weight; where not given what the model says"},
+       {"weight-bits", options.weight_bits, read_texts, "bits per weight; default: the model's"},
        {"dtype", options.dtype, "types: fp8, int4, ..., or {weights: int4, activations: bf16, cache: fp8}"},
-       {"head-bits", options.head_bits, "bits of a weight of LM head and embeddings; 16, or weight-bits if more"},
-       {"kv-bits", options.kv_bits, "bits of a cached key or value; where not given what the model says"},
-       {"kv-window", options.kv_window, "newest cached tokens that attention reads, where not given what the model says; 0: all"},
+       {"head-bits", options.head_bits, "bits per weight of LM head and embeddings; default: 16, or weight-bits if more"},
+       {"kv-bits", options.kv_bits, "bits per cached key or value; default: the model's"},
+       {"kv-window", options.kv_window, "newest cached tokens that attention reads; default: the model's; 0: all"},
        {"engine", options.engine,
         fmt::format("{}, or a .yaml file: host, launches, padding", fmt::join(cost::engine_names(), ", "))},
        {"kernels", options.kernels, read_kernels,
-        "whose measured kernels price the pass: vllm, sglang, trtllm; automatic: the engine's; none: the calibration"},
+        "measured kernels for the estimate: vllm, sglang, trtllm; automatic: the engine's; none: the GPU's calibration"},
        {"logits", options.logits,
-        "rows of each sequence through the LM head: all, as in a verification; at most so many: 1 for a prompt; or none"},
+        "rows per sequence through the LM head: all, as in verification; a maximum, 1 for a prompt; or none"},
        {"role",
         grid.role,
         {{"target", cost::Role::target}, {"draft", cost::Role::draft}},
-        "target, or draft: no host time, but the engine's floor"},
-       {"products-only", grid.products_only, "the layers' matrix products alone"},
+        "target, or draft: no host time, but the engine's minimum"},
+       {"products-only", grid.products_only, "only the layers' matrix products"},
        {"csv", options.csv, "as CSV"},
-       {"explain", options.explain,
-        "every operation of each pass: its shape, the kernel that computes it, that kernel's source, time and error"}});
+       {"explain", options.explain, "every operation of each pass: its shape, its kernel, the kernel's source, time and error"}});
   line.add({{"power-cap", options.spending.power_cap, config::between(1, 1e5), "power limit of each GPU, watts; it lowers the clock"}});
 }
 
@@ -254,7 +254,7 @@ ExitCode pass_command(const std::vector<std::string>& arguments) {
   if (!line.read(arguments)) return ExitCode::fine;
   for (const char* option : {"hardware", "model"}) line.require(option);
   const std::vector<std::string> products = {"products-only"};
-  const std::string alone = "prices no attention and no LM head";
+  const std::string alone = "excludes attention and LM head";
   line.check({{"context", {}, products, alone},
               {"kv-bits", {}, products, alone},
               {"kv-window", {}, products, alone},
@@ -264,17 +264,18 @@ ExitCode pass_command(const std::vector<std::string>& arguments) {
   if (options.csv && for_machines()) throw BadInput({"--csv", 0, 0}, "given with --format, allowed: one of them");
   refuse_two_types(line, options.dtype.value_or(""));
   grid.most_logits = grid.products_only ? 0.0 : read_logits(options.logits, "--logits");
-  constexpr double kMostVerified = 256.0;  // no draft, chain or tree, has as many tokens
+  constexpr double kMostVerified = 256.0;  // no draft, chain or tree, has more tokens
   if (*std::max_element(grid.tokens.begin(), grid.tokens.end()) > kMostVerified && !line.given("logits") && !grid.products_only &&
       grid.role == cost::Role::target)
     print_warning(
-        "over 256 tokens of a sequence are priced as a verification, with logits and sampling of every row; a part of a prompt "
-        "has one row's: --logits 1, or --logits all for this price without the warning");
+        "more than 256 tokens per sequence are estimated as a verification, with logits and sampling of every row; a part of a "
+        "prompt "
+        "has one row: use --logits 1, or --logits all for this estimate without the warning");
   const std::vector<PassSetting> settings = read_settings(line, options);
   if (static_cast<double>(settings.size()) * static_cast<double>(grid.batches.size()) *
           static_cast<double>(grid.contexts.size()) * static_cast<double>(grid.tokens.size()) >
       static_cast<double>(kMaxPasses))
-    throw BadInput({"", 0, 0}, fmt::format("more than {} passes asked for at once, allowed: shorter lists", kMaxPasses));
+    throw BadInput({"", 0, 0}, fmt::format("more than {} passes requested at once, allowed: shorter lists", kMaxPasses));
   const plan::PricedPasses priced = plan::price_passes(settings, grid);
   for (const std::string& warning : priced.warnings) print_warning(warning);
   if (options.csv)

@@ -1,4 +1,4 @@
-// specsim plan: which draft length, when not to speculate, and the flags to start a server with.
+// specsim plan: the best draft length, when not to speculate, and the flags to start a server.
 #include "sim/answers/plan/advice.h"
 #include "sim/answers/plan/built_in.h"
 #include "sim/answers/plan/planned.h"
@@ -35,9 +35,9 @@ struct PlanOptions {
   unsigned threads = 0;
 };
 
-// Options, and changes by --set, that nothing is left for where the acceptance is stated: nothing is simulated then.
+// Rejects options, and changes by --set, that have no effect if the acceptance is stated, since nothing is simulated then.
 void check_effects(const CommandLine& line, const PlanOptions& options) {
-  const std::string why = "says the acceptance, so that nothing is simulated";
+  const std::string why = "states the acceptance, so nothing is simulated";
   line.check({{"server", {"log"}, {}, ""},
               {"force", {"out"}, {}, ""},
               {"rounds", {}, acceptance_options(), why},
@@ -54,7 +54,7 @@ void check_effects(const CommandLine& line, const PlanOptions& options) {
   }
 }
 
-// What the table of --acceptance was recorded with.
+// The models with which the table of --acceptance was recorded.
 RecordedPair recorded_models(const PlanOptions& options) {
   if (options.acceptance.table.empty()) return {};
   return recorded_pair(spec::named_acceptance_table(options.acceptance.table, {"--acceptance", 0, 0}));
@@ -66,7 +66,7 @@ std::vector<spec::Experiment> experiments_of(const PlanOptions& options) {
   std::vector<spec::Override> changes =
       workload_overrides(options.workload, built_in, built_in ? recorded_models(options) : RecordedPair());
   if (!built_in) {
-    // The plan looks for the draft length itself, whatever the config sweeps.
+    // The plan searches the draft length itself, whatever the config sweeps.
     changes.push_back(spec::override_setting("decode.drafter.draft_length", std::int64_t{1}, {"specsim plan", 0, 0}));
     return read_experiments(configs, spec::Misfits::left_out, changes);
   }
@@ -84,13 +84,13 @@ void add_plan_options(CommandLine& line, PlanOptions& options) {
   line.add_words("config", options.workload.configs.files);
   add_workload_options(line, options.workload);
   line.add(
-      {{"batch", options.workload.batches, workload_interval("batch"), "sequences decoded together; 1,4,16: a plan for each"}});
+      {{"batch", options.workload.batches, workload_interval("batch"), "sequences decoded together; 1,4,16: one plan each"}});
   add_spending_options(line, options.workload.spending);
   add_acceptance_options(line, options.acceptance);
   line.add({{"trace", options.acceptance.trace, "acceptance: a JSONL trace"},
-            {"longest", options.longest, config::between(1, kMaxDraftLength), "longest draft length that is tried"},
+            {"longest", options.longest, config::between(1, kMaxDraftLength), "longest candidate draft length"},
             {"rounds", options.rounds, config::between(1000, 1e12),
-             "rounds simulated at each draft length where the config's distributions say the acceptance"},
+             "rounds simulated per draft length if the config's distributions determine the acceptance"},
             {"out", options.out, "directory for plan.csv, map.csv, own_map.csv, waterfall.csv"},
             {"force", options.force, kForceHelp},
             {"verbose", options.verbose, "print more: best draft lengths by context, memory, commands of all servers"},
@@ -118,7 +118,7 @@ plan::PlanningOptions read_planning(const CommandLine& line, const PlanOptions& 
   if (built_in && !planning.own)
     throw BadInput(
         {"", 0, 0},
-        "specsim plan needs a config, whose distributions say the acceptance, or one of --alpha, --position-rates, "
+        "specsim plan needs a config, whose distributions determine the acceptance, or one of --alpha, --position-rates, "
         "--conditional-rates, "
         "--mean-acceptance-length, --acceptance-rate, --acceptance, --trace, --log; specsim plan --help shows examples");
   return planning;
@@ -140,7 +140,7 @@ ExitCode plan_command(const std::vector<std::string>& arguments) {
   std::optional<report::OutputFolder> folder;
   if (options.out) {
     folder.emplace(*options.out);
-    // A log may come from standard input: what it says stands for it.
+    // The log's figures are part of the identity, since a log may come from standard input.
     const std::string logged =
         !options.acceptance.log.empty() ? fmt::format("{}", fmt::join(planning.own->tokens_per_round, " ")) : "";
     const std::string what = run::identity(experiments) + logged;
@@ -158,13 +158,13 @@ ExitCode plan_command(const std::vector<std::string>& arguments) {
   if (built_in) {
     const RecordedPair recorded = recorded_models(options);
     if (const std::string assumed = assumptions(options.workload, recorded); !assumed.empty())
-      print_output("ASSUMED, for nothing else was said: {}\n", assumed);
+      print_output("ASSUMED (defaults): {}\n", assumed);
     warn_of_left_out_draft(options.workload, recorded);
     if (const std::string taken = taken_of(options.workload, recorded); !taken.empty())
       print_output("the models of the table: {}\n", taken);
   }
   for (const spec::Experiment& one : experiments)
-    for (const std::string& left_out : one.left_out) print_output("left out: {}\n", left_out);
+    for (const std::string& left_out : one.left_out) print_output("omitted: {}\n", left_out);
   if (options.verbose)
     if (const cost::Deployment* const deployment = planned[0].cell->cost().deployment(); deployment != nullptr)
       for (const std::optional<cost::ModelShape>* const model : {&deployment->target, &deployment->draft})

@@ -45,8 +45,8 @@ void print_setting(const plan::Planned& planned) {
                  d->hardware.name, load);
     if (!d->draft)
       print_words(
-          "(proposals take no pass and no time here: give their host time as --set cost.round_us=MICROSECONDS. An engine counts "
-          "the acceptance of n-grams over the rounds that found one alone: here every round drafts)");
+          "(proposals need no pass and no time here: set their host time with --set cost.round_us=MICROSECONDS. An engine counts "
+          "the acceptance of n-grams only over rounds that found one: here every round drafts)");
   } else {
     print_output("cost model {}, {}\n", cell.pricing->name(), load);
   }
@@ -78,7 +78,7 @@ void print_points(const Plan& plan, bool in_seconds) {
   if (plan.best_point().time_error > 0.0) print_output("low, high: 95 % interval of the speedup\n");
 }
 
-// What is assumed of drafts longer than those that were measured, and the best of these.
+// Prints the assumption about drafts longer than the measured ones, and the best measured length.
 void print_assumed(const AcceptanceCurve& curve, const Plan& plan) {
   if (curve.measured >= curve.longest()) return;
   std::string text =
@@ -96,15 +96,15 @@ void print_assumed(const AcceptanceCurve& curve, const Plan& plan) {
   print_words(text + ")");
 }
 
-// Why drafting does not pay, in words.
+// The reason why drafting does not pay.
 std::string reason_text(const Advice& advice) {
   const Plan& plan = advice.plan;
-  if (plan.points.size() == 1) return "no draft fits into memory beside the target and its cache";
+  if (plan.points.size() == 1) return "no draft fits into memory together with the target and its cache";
   const PlanPoint& one = plan.points[1];
   const double target = one.time.plain.total();
   switch (advice.regime) {
     case plan::Regime::low_acceptance:
-      return "the draft is right too rarely";
+      return "the acceptance is too low";
     case plan::Regime::expensive_draft:
       return fmt::format("drafting takes too long: one draft token costs {:.2f} target passes", (one.time.draft.total() + one.time.overhead) / target);
     case plan::Regime::compute_bound:
@@ -114,7 +114,7 @@ std::string reason_text(const Advice& advice) {
   }
 }
 
-// The last batch up to which speculation pays, by the scan.
+// The last batch up to which speculation pays, from the scan.
 std::string limit_text(const std::vector<ScanPoint>& points) {
   const ScanPoint* last = nullptr;
   for (const ScanPoint& point : points) {
@@ -126,7 +126,7 @@ std::string limit_text(const std::vector<ScanPoint>& points) {
   return last == nullptr ? "" : fmt::format("pays up to batch {:g}, the largest that fits or is covered", last->at);
 }
 
-// The command of the engine that was priced, else the first that can do it.
+// The command of the plan's engine, otherwise of the first engine that supports the pair.
 const plan::EngineCommand* start_command(const plan::Planned& planned, const Advice& advice) {
   const cost::Deployment* const deployment = planned.cell->cost().deployment();
   const auto starts = [&](const plan::EngineCommand& one) { return !one.command.empty(); };
@@ -142,9 +142,9 @@ const plan::EngineCommand* start_command(const plan::Planned& planned, const Adv
   return at == advice.commands.end() ? nullptr : &*at;
 }
 
-// The answer in five lines: what to do, what it gains, how far that carries, how to start, what would make it surer.
+// The answer in five lines: the recommendation, the gain, its range, the start command, and how to make it more certain.
 void print_answer(const plan::Planned& planned, const Advice& advice) {
-  constexpr double kWide = 0.08;  // standard error of a speedup above which measuring is advised
+  constexpr double kWide = 0.08;  // above this standard error of a speedup the output recommends measuring
   const Plan& plan = advice.plan;
   const PlanPoint& best = plan.best_point();
   const auto interval = [](const plan::Gain& gain) { return gain.error > 0.0 ? fmt::format(" (95 %: {:.2f} to {:.2f})", gain.low(), gain.high()) : std::string(); };
@@ -159,15 +159,16 @@ void print_answer(const plan::Planned& planned, const Advice& advice) {
   const auto& even = plan.best > 0 ? advice.break_even_chosen : advice.break_even;
   std::string carries = limit_text(advice.by_batch);
   carries += fmt::format("{}{}", carries.empty() ? "" : "; ",
-                         even ? fmt::format("break-even alpha {:.2f} at draft length {}, yours {:.2f}", even->alpha, even->draft_length,
-                                            planned.curve.equivalent_alpha(even->draft_length))
-                              : "even a draft that is always right loses");
+                         even ? fmt::format("break-even alpha {:.2f} at draft length {}, yours {:.2f}", even->alpha,
+                                            even->draft_length, planned.curve.equivalent_alpha(even->draft_length))
+                              : "even a draft with acceptance 1 loses");
   print_words(carries);
   if (const plan::EngineCommand* const start = start_command(planned, advice)) print_output("start: {}\n", start->command);
   const plan::Gain& gain = plan.best > 0 ? best.gain : plan::fastest_draft(plan) != nullptr ? plan::fastest_draft(plan)->gain : best.gain;
   const cost::Deployment* const deployment = planned.cell->cost().deployment();
   if (deployment != nullptr && !deployment->engine.tuned && gain.error > kWide)
-    print_words("surer: two benchmark runs of your own server, one with speculation and one without, narrow the interval: specsim tune --suggest 2");
+    print_words(
+        "to narrow the interval: benchmark your own server twice, with and without speculation: specsim tune --suggest 2");
 }
 
 // "3.71 J (95 %: 3.12 to 4.41)"; without the interval where no error is stated.
@@ -219,7 +220,9 @@ void print_margins(const Plan& plan, const AcceptanceCurve& curve) {
                  fmt::join(plan.ties, ", "), 100.0 * plan.noise);
   for (const plan::Margin& margin : plan.margins)
     print_output("  {:+.4f}{} over {}\n", margin.margin,
-                 std::isnan(margin.half_width) ? "" : fmt::format(" +- {:.4f} (95 %, acceptance alone, paired)", margin.half_width),
+                 std::isnan(margin.half_width)
+                     ? ""
+                     : fmt::format(" +- {:.4f} (95 %, error of acceptance only, paired)", margin.half_width),
                  margin.over == 0 ? "plain decoding" : fmt::format("draft length {}", margin.over));
   if (curve.sampled && curve.parts.empty()) print_output("  no intervals of acceptance: too little data\n");
 }
@@ -267,7 +270,7 @@ void print_schedule(const std::vector<ScanPoint>& points) {
 void print_cliff(const Advice& advice) {
   if (!advice.cliff) return;
   const plan::Cliff& cliff = *advice.cliff;
-  print_words(fmt::format("at batch {:g} draft length {} drops to {:.4f}, where another tile or captured size begins: {}",
+  print_words(fmt::format("at batch {:g}, where another tile or captured size begins, draft length {} drops to {:.4f}: {}",
                           cliff.batch, advice.plan.best, cliff.speedup,
                           cliff.best == advice.plan.best ? "it is still the best there"
                           : cliff.best == 0              ? "none pays there"
@@ -298,9 +301,8 @@ void print_memory(const Advice& advice, bool drafted) {
       fmt::format("largest batch at this context: {}{:g} without a draft{}",
                   drafted ? fmt::format("{:g} with the draft and its look-ahead slots, ", advice.largest_batch_with_draft) : "",
                   advice.largest_batch_without,
-                  advice.memory->set_aside.empty()
-                      ? "; a server holds fewer where it keeps room for activations and the logits that it samples from"
-                      : " (server defaults; override with --set cost.memory_share=...)"));
+                  advice.memory->set_aside.empty() ? "; a server holds fewer if it reserves memory for activations and logits"
+                                                   : " (server defaults; override with --set cost.memory_share=...)"));
 }
 
 void print_commands(const std::vector<plan::EngineCommand>& commands) {
@@ -311,10 +313,10 @@ void print_commands(const std::vector<plan::EngineCommand>& commands) {
     for (const std::string& note : own.notes)
       if (!own.command.empty()) table.add({"", "(" + note + ")"});
   }
-  print_output("start a server with\n{}", table.text());  // commands are not wrapped: they are copied
+  print_output("start a server with\n{}", table.text());  // commands are not wrapped, so that they can be copied
 }
 
-// Memory, and how to start a server, of each of a few cells.
+// Memory and start commands for each of a few cells.
 void print_servers(const std::vector<plan::Planned>& planned) {
   constexpr std::size_t kFew = 8;
   if (planned.size() > kFew) {
@@ -347,7 +349,7 @@ void print_advice(const plan::Planned& planned, const Advice& advice, bool verbo
                             advice.plan.points.size() - 1));
   print_assumed(planned.curve, advice.plan);
   if (planned.cell->cost().most_drafts() == planned.curve.longest())
-    print_output("(no longer draft is tried: the drafter drafts {} tokens at most)\n", planned.curve.longest());
+    print_output("(no longer draft is tried: the drafter drafts at most {} tokens)\n", planned.curve.longest());
   print_margins(advice.plan, planned.curve);
   print_sensitivities(advice);
   print_spending(planned, advice.plan);

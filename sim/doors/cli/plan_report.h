@@ -1,4 +1,4 @@
-// What specsim plan prints of one workload, and of many.
+// The output of specsim plan for one workload, and for many.
 #pragma once
 
 #include "sim/answers/plan/advice.h"
@@ -11,7 +11,7 @@ namespace specsim::cli {
 
 void print_advice(const plan::Planned& planned, const plan::Advice& advice, bool verbose);
 
-// A line for each workload: the best draft length, and the speedups of all that are few enough to show.
+// A line per workload: the best draft length, and the speedups of the draft lengths that fit on a line.
 void print_planned(const std::vector<plan::Planned>& planned);
 
 }  // namespace specsim::cli

@@ -1,4 +1,4 @@
-// specsim plot: pictures of what another command wrote, by the script that knows its files.
+// specsim plot: draws another command's results with the script for these files.
 #include "sim/doors/cli/command.h"
 #include "sim/doors/cli/options.h"
 #include "sim/doors/cli/resources.h"
@@ -17,10 +17,10 @@ namespace fs = std::filesystem;
 namespace {
 
 struct Script {
-  const char* file;    // the file that tells what wrote the folder
-  const char* script;  // what draws it
+  const char* file;    // a file that only this command writes
+  const char* script;  // the script that draws it
 };
-// The first that fits draws the folder.
+// The first entry that matches draws the folder.
 constexpr std::array<Script, 7> kScripts = {{{"plan.csv", "plot_plan.py"},
                                              {"choices.csv", "plot_choose.py"},
                                              {"ranking.csv", "plot_compare.py"},
@@ -38,12 +38,11 @@ ExitCode plot_command(const std::vector<std::string>& arguments) {
                    "  specsim plan --hardware h100-sxm --target llama-3.1-8b --draft llama-3.2-1b --alpha 0.7 --out out/plan\n"
                    "  specsim plot out/plan\n");
   line.add_words("directory", folders);
-  line.add({{"force", force, "replace somebody's files too where a picture goes"}});
+  line.add({{"force", force, "also replace other files at the picture's path"}});
   if (!line.read(arguments)) return ExitCode::fine;
   if (folders.empty())
-    throw BadInput(
-        {"", 0, 0},
-        "specsim plot needs a directory, allowed: what run, check, merge, plan, compare, serve or validate wrote with --out");
+    throw BadInput({"", 0, 0},
+                   "specsim plot needs a directory, allowed: --out of run, check, merge, plan, compare, serve or validate");
   for (const std::string& folder : folders) {
     const Script* script = nullptr;
     std::string known;
@@ -53,11 +52,11 @@ ExitCode plot_command(const std::vector<std::string>& arguments) {
       known += fmt::format("{}{}", known.empty() ? "" : ", ", one.file);
     }
     if (script == nullptr)
-      throw BadInput({folder, 0, 0}, fmt::format("holds nothing to draw, allowed: a directory with {}", known));
+      throw BadInput({folder, 0, 0}, fmt::format("contains nothing to draw, allowed: a directory with {}", known));
     std::vector<std::string> words = {folder};
     if (force) words.emplace_back("--force");
     const int status = run_script(fmt::format("scripts/plots/{}", script->script), words);
-    // The script has told what is wrong.
+    // The script has already reported the error.
     for (const ExitCode told : {ExitCode::bad_input, ExitCode::io_failed, ExitCode::interrupted})
       if (status == static_cast<int>(told)) return told;
     if (status != 0) throw IoError(fmt::format("{} ended with status {}", script->script, status));

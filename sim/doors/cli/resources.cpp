@@ -28,11 +28,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::atomic<pid_t> script_group{0};  // handlers see nothing else
+std::atomic<pid_t> script_group{0};  // signal handlers can only read atomics
 std::atomic<bool> stopped{false};
 static_assert(std::atomic<pid_t>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
 
-// SIGTERM whatever came: on SIGINT a script would print where it was.
+// Sends SIGTERM for every signal, since on SIGINT a Python script would print a traceback.
 void stop_script(int) {
   const int before = errno;
   stopped = true;
@@ -40,7 +40,8 @@ void stop_script(int) {
   errno = before;
 }
 
-// While one is alive, signals that would end the program go to the script instead. What is ignored stays ignored (nohup).
+// While an object exists, signals that would end the program are passed to the script instead. Ignored signals stay ignored
+// (nohup).
 class PassSignalsOn {
  public:
   PassSignalsOn() {
@@ -64,12 +65,12 @@ class PassSignalsOn {
   std::array<struct sigaction, kSignals.size()> before_{};
 };
 
-// Waits until the script has ended, and leaves its number its own, so that nothing is sent to another; returns whether it was
-// stopped, by a signal, or by `flag` where there is one.
+// Waits until the script has ended, but does not reap it, so that its process number cannot be reused and no signal reaches
+// another process. Returns whether it was stopped by a signal, or by `flag` if there is one.
 bool wait_for(pid_t child, const std::atomic<bool>* flag) {
   if (flag == nullptr) {
     script_group = child;
-    if (stopped) kill(-child, SIGTERM);  // it came before the script was there
+    if (stopped) kill(-child, SIGTERM);  // the signal came before the script had started
   }
   bool told = false;
   for (siginfo_t ended{}; ended.si_pid == 0;) {
@@ -85,7 +86,7 @@ bool wait_for(pid_t child, const std::atomic<bool>* flag) {
   return flag == nullptr ? stopped.load() : told;
 }
 
-// This program's, and where the script finds this program.
+// This program's environment, plus this program's path for the script.
 std::vector<std::string> environment_of_script() {
   const std::string name = "SPECSIM_PROGRAM=";
   std::error_code ignored;
@@ -117,10 +118,10 @@ std::string shipped_or_own(const std::string& path) {
 
 int run_script(const std::string& script, const std::vector<std::string>& arguments) {
   const std::string resources = resources_folder();
-  if (resources.empty()) throw IoError(script + ", which comes with specsim, is neither installed nor beside the program");
+  if (resources.empty()) throw IoError(script + ", which comes with specsim, is neither installed nor next to the program");
   flush_output();
-  // Debian's own Python first: matplotlib is its package, and another python3 may come first on PATH. It finds its packages by
-  // the name that it is called by, where "python3" alone would be the one of an activated environment.
+  // Prefers Debian's own Python, since matplotlib is a Debian package and PATH may have another python3. Python finds its
+  // packages by the path that it is called with; "python3" alone would be that of an activated environment.
   std::string own = "/usr/bin/python3";
   std::vector<std::string> words = {own, (fs::path(resources) / script).string()};
   words.insert(words.end(), arguments.begin(), arguments.end());
@@ -131,7 +132,7 @@ int run_script(const std::string& script, const std::vector<std::string>& argume
   std::vector<char*> environment;
   for (std::string& setting : settings) environment.push_back(setting.data());
   environment.push_back(nullptr);
-  const std::atomic<bool>* const flag = stop_flag();  // within another program, whose signals are its own
+  const std::atomic<bool>* const flag = stop_flag();  // in another program, which handles its own signals
   std::optional<PassSignalsOn> passed;
   if (flag == nullptr) passed.emplace();
   posix_spawnattr_t own_group;

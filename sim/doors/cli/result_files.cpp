@@ -22,10 +22,10 @@ std::string counts_of(const std::vector<judge::Row>& rows) {
 
 void claim_run(report::OutputFolder& folder, const std::vector<std::string>& names, const std::string& identity,
                const std::vector<FileSum>& inputs, bool resume, bool force) {
-  // Whoever began an unfinished run said what may be replaced.
+  // Resuming needs no --force: the user decided what may be replaced when the run began.
   const bool begun = !force && folder.has(kJournal);
   folder.claim({names, identity, force || begun, true, report::Writing::in_place, inputs});
-  if (force) folder.remove(kJournal);  // not before it is known that this run may begin
+  if (force) folder.remove(kJournal);  // only after the checks above
   if (resume && !begun && folder.has("manifest.yaml")) print_error("{} is finished already; running it again\n", folder.path());
 }
 

@@ -1,4 +1,4 @@
-// The files that specsim run, check and merge leave in --out.
+// The files that specsim run, check and merge write to --out.
 #pragma once
 
 #include "sim/experiments/judge/rows.h"
@@ -10,19 +10,19 @@
 
 namespace specsim::cli {
 
-inline const std::vector<std::string> kResultFiles = {"data.csv", "counts.csv", "waterfall.csv"};  // beside manifest.yaml
-inline constexpr const char* kJournal = "journal.txt";                                             // what an unfinished run keeps
+inline const std::vector<std::string> kResultFiles = {"data.csv", "counts.csv", "waterfall.csv"};  // next to manifest.yaml
+inline constexpr const char* kJournal = "journal.txt";                                             // of an unfinished run
 
-// Makes the folder safe to write `names` into: nothing is in it but what may be replaced, or an unfinished run whose journal says
-// itself whether it is this one. `force` drops that one. Throws BadInput.
+// Checks that `names` can be written into the folder. It may contain only replaceable files, or an unfinished run, whose journal
+// decides whether it is this run. `force` deletes an unfinished run. Throws BadInput.
 void claim_run(report::OutputFolder& folder, const std::vector<std::string>& names, const std::string& identity,
                const std::vector<FileSum>& inputs, bool resume, bool force);
 
-// What a command claims whose files appear at once, and come out the same again from the same options and inputs.
+// The claim of a command that writes all files at once, and writes the same files for the same options and inputs.
 report::OutputClaim claim_at_once(std::vector<std::string> names, std::string identity, bool force, std::vector<FileSum> inputs);
 
-// Writes them, the manifest with the checksums of the others as the last, and returns their names as a sentence has them.
-// `whole`: not only a shard, of which there are counts and nothing else. Throws IoError.
+// Writes the files, and last the manifest with their checksums. Returns their names for a sentence. `whole`: not a shard; a
+// shard has only counts. Throws IoError.
 std::string write_results(report::OutputFolder& folder, const std::vector<judge::Row>& rows, const report::Manifest& manifest,
                           bool whole);
 

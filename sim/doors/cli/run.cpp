@@ -33,7 +33,7 @@ namespace specsim::cli {
 namespace {
 
 run::Shard read_shard(const std::string& text, const std::string& option) {
-  unsigned long long index = 0;  // scanf takes "-1" for a huge number, which is out of range as well
+  unsigned long long index = 0;  // scanf reads "-1" as a huge number, which is out of range as well
   unsigned long long of = 0;
   char rest = 0;
   if (std::sscanf(text.c_str(), "%llu/%llu%c", &index, &of, &rest) != 2 || index < 1 || index > of || of > 100000)
@@ -45,11 +45,11 @@ struct RunTask {
   ConfigOptions configs;
   std::vector<spec::Experiment> experiments;
   std::vector<FileSum> inputs;  // files that the experiments read
-  run::RunOptions run;          // threads, shard, resume; the rest is said where it is run
+  run::RunOptions run;          // threads, shard, resume; the rest is set in run_task()
   std::string identity;
-  std::string out;    // directory; empty: nothing is written
+  std::string out;    // directory; empty: no files
   std::string trace;  // file; empty: none
-  std::string junit;  // alike
+  std::string junit;  // file; empty: none
   bool github = false;
   bool force = false;
   bool dry_run = false;
@@ -63,25 +63,25 @@ void add_run_options(CommandLine& line, RunTask& task, bool check) {
   line.add(
       {{"set", task.configs.sets, "path=value: override the configs, e.g. --set rounds=1e5"},
        {"out", task.out, directory_name,
-        "directory for data.csv, counts.csv, manifest.yaml and, where the cost is in seconds, waterfall.csv"},
+        "directory for data.csv, counts.csv, manifest.yaml and, if the cost is in seconds, waterfall.csv"},
        {"threads", task.run.threads, read_threads, kThreadsHelp},
-       {"seed", task.configs.seed, "instead of the configs' seed"},
+       {"seed", task.configs.seed, "replaces the configs' seed"},
        {"shard", task.run.shard, read_shard, "i/n: this process's share of every cell; join with specsim merge"},
-       {"resume", task.run.resume, "go on with the unfinished run in --out"},
+       {"resume", task.run.resume, "continue the unfinished run in --out"},
        {"force", task.force,
-        "drop an unfinished run, and replace another run's results or somebody's files, in --out and where other options "
+        "delete an unfinished run, and replace another run's results or other files, in --out and where other options "
         "write"},
-       {"dry-run", task.dry_run, "say what it would take, and stop"},
+       {"dry-run", task.dry_run, "print the estimated cost, and stop"},
        {"quiet", task.quiet,
-        check ? "no table, no warnings and no progress; the verdict is still told" : "no table, no warnings and no progress"},
+        check ? "no table, no warnings and no progress; the verdict is still printed" : "no table, no warnings and no progress"},
        {"trace", task.trace, file_name,
         "FILE.json: the first cell's placement as a timeline, for Perfetto or chrome://tracing"}});
   if (check)
-    line.add({{"junit", task.junit, file_name, "FILE.xml: a test for each cell, as CI servers show them"},
-              {"github", task.github, "print cells that disagree or were not tested as annotations of GitHub's"}});
+    line.add({{"junit", task.junit, file_name, "FILE.xml: one test per cell, for CI servers"},
+              {"github", task.github, "print cells that disagree or were not tested as GitHub annotations"}});
 }
 
-// Throws BadInput for options that do not go together.
+// Throws BadInput for incompatible options.
 void check_options(const CommandLine& line, const RunTask& task, bool check) {
   line.check(
       {{"force", check ? std::vector<std::string>{"out", "trace", "junit"} : std::vector<std::string>{"out", "trace"}, {}, ""}});
@@ -91,11 +91,11 @@ void check_options(const CommandLine& line, const RunTask& task, bool check) {
   if (!task.whole() && task.out.empty() && !task.dry_run)
     throw BadInput({"--shard", 0, 0}, "given without --out, allowed: with --out, since specsim merge needs the counts");
   if (task.run.resume && task.out.empty())
-    throw BadInput({"--resume", 0, 0}, "given without --out, allowed: with --out, where the unfinished run is");
+    throw BadInput({"--resume", 0, 0}, "given without --out, allowed: with the --out of the unfinished run");
   if (task.run.resume && task.force) throw BadInput({"--resume", 0, 0}, "given together with --force, allowed: one of them");
 }
 
-// What a run of the cells would take.
+// Prints the estimated cost of a run.
 void print_estimate(const std::vector<const spec::Cell*>& cells, unsigned threads) {
   const run::RunEstimate needs = run::estimate(cells, threads);
   const bool fits = needs.memory_bytes <= available_memory();
@@ -105,7 +105,7 @@ void print_estimate(const std::vector<const spec::Cell*>& cells, unsigned thread
                seconds < 10.0 ? 1 : 0, plural(threads, "thread"));
 }
 
-// The run's counts by cell; nothing is left of them in `result`.
+// Moves the run's counts by cell out of `result`.
 std::vector<judge::Row> rows_of(const std::vector<const spec::Cell*>& cells, run::RunResult& result) {
   std::vector<judge::Row> rows(cells.size());
   for (std::size_t i = 0; i < cells.size(); ++i) {
@@ -126,33 +126,33 @@ void read_inputs(RunTask& task, const FilesRead& read) {
   task.inputs = run::inputs_of(task.experiments, read.sums());
 }
 
-// Runs the cells, with a journal where there is a folder. `facts` are gathered where they are to be judged.
+// Runs the cells, with a journal if there is a folder. `facts` are gathered if they are judged.
 run::RunResult run_task(const RunTask& task, const std::vector<const spec::Cell*>& cells, report::OutputFolder* folder,
                         judge::FactsOfCells* facts) {
   run::RunOptions how = task.run;
-  bool resumable = false;  // a journal was here before this run
+  bool resumable = false;  // a journal existed before this run
   if (folder != nullptr) {
     claim_run(*folder, kResultFiles, task.identity, task.inputs, task.run.resume, task.force);
     resumable = folder->has(kJournal);
     how.journal = folder->file(kJournal);
     how.origin = run::new_origin(task.identity, task.inputs);
-    // A damaged file is told whatever was asked to be quiet.
+    // A damaged file is reported even with --quiet.
     how.warn = [](const std::string& what) { print_error("warning: {}\n", what); };
   }
   Progress progress;
   how.progress = [&](double done, double all) { progress.show(done, all); };
   if (facts != nullptr) how.observe = facts->observe();
-  const StopOnSignal stop;  // the journal has everything behind it
+  const StopOnSignal stop;  // after this the journal has everything
   how.stop = stop.flag();
   try {
     return run::run_cells(cells, how);
-  } catch (const BadInput&) {  // a distribution that cannot be drawn: there is nothing to go on with
+  } catch (const BadInput&) {  // a distribution cannot be drawn, so the run cannot be resumed
     if (folder != nullptr && !resumable) folder->remove(kJournal);
     throw;
   }
 }
 
-// What is known of all rounds together: the table, and check's verdict.
+// Prints the results of all rounds together: the table, and check's verdict.
 CheckSummary print_rows(const std::vector<judge::Row>& rows, const std::vector<const spec::Cell*>& cells, const RunTask& task,
                         bool check) {
   CheckSummary summary;
@@ -171,7 +171,7 @@ CheckSummary print_rows(const std::vector<judge::Row>& rows, const std::vector<c
   }
   if (task.github) text += report::github_annotations(check_cases(rows));
   write_output(text);
-  flush_output();  // before the files: whoever watches need not wait for the disk
+  flush_output();  // before the files, so that the user need not wait for the disk
   return summary;
 }
 
@@ -200,7 +200,7 @@ ExitCode simulate(const std::vector<std::string>& arguments, bool check) {
 
   std::optional<report::OutputFolder> folder;
   if (!task.out.empty()) folder.emplace(task.out);
-  // Theory is worked out where it is printed: by check, and for data.csv.
+  // Theory is computed only if it is printed: by check, and for data.csv.
   judge::FactsOfCells facts;
   const bool judged = task.whole() && (check || folder);
   run::RunResult result = run_task(task, cells, folder ? &*folder : nullptr, judged ? &facts : nullptr);
@@ -208,7 +208,7 @@ ExitCode simulate(const std::vector<std::string>& arguments, bool check) {
     print_error("stopped before the end; {}\n",
                 !folder               ? "nothing was kept (no --out)"
                 : result.journal_lost ? "nothing was kept: the journal was removed"
-                                      : fmt::format("the same command with --resume goes on ({})", folder->file(kJournal)));
+                                      : fmt::format("continue with the same command and --resume ({})", folder->file(kJournal)));
     return ExitCode::interrupted;
   }
 

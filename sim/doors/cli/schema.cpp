@@ -1,7 +1,7 @@
-// specsim schema: the JSON Schema of configs, from the tables that the reader and the reference page go by.
+// specsim schema: the JSON Schema of configs, from the same tables as the reader and the reference page.
 //
-// Editors complete and check YAML by it. It knows sections, parts, keys, types and intervals; what depends on several values at
-// once (a draft length beside a vocabulary, a cost model that a placement wants) is the program's to say.
+// Editors complete and check YAML with it. It covers sections, parts, keys, types and intervals. Conditions on several values at
+// once (a draft length and a vocabulary, a cost model that a placement needs) are left to the program.
 #include "sim/answers/load/experiment.h"
 #include "sim/doors/cli/command.h"
 #include "sim/doors/cli/named_parts.h"
@@ -24,12 +24,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Where a part is chosen: the section, the key that names it, the kind, and keys that others read beside its own.
+// A place where a part is chosen: the section, the key that names it, the kind, and further keys of the same map that others
+// read.
 struct Choice {
   const char* path;
   const char* key;
   const char* kind;
-  bool name_alone = false;  // "verifier: token" for {kind: token}
+  bool name_alone = false;  // "verifier: token" means {kind: token}
   std::vector<std::string> beside = {};
 };
 const std::vector<Choice>& choices() {
@@ -79,7 +80,7 @@ Json type_schema(const config::Parameter& parameter) {
   return Json::object();
 }
 
-// A fallback as the value that it stands for; nothing where it is no plain scalar.
+// Adds a fallback as a typed value; nothing if it is not a plain scalar.
 void add_default(Json& schema, const config::Parameter& parameter) {
   if (!parameter.fallback || parameter.fallback->empty()) return;
   const Json value = Json::parse(*parameter.fallback, nullptr, false);
@@ -95,7 +96,7 @@ Json parameter_schema(const config::Parameter& parameter) {
 
 bool required(const config::Parameter& parameter) { return !parameter.fallback.has_value(); }
 
-// Sections by path: those that the two readers share hold the keys of both.
+// Sections by path. A section that both readers share has the keys of both.
 using Sections = std::map<std::string, std::vector<config::Parameter>>;
 Sections all_sections() {
   Sections sections;
@@ -178,7 +179,7 @@ class SchemaMaker {
     return {{"enum", names}};
   }
 
-  // {family: NAME, ...} or {from: target | DISTRIBUTION, transform: NAME, ...}; nested ones are the program's to read.
+  // {family: NAME, ...} or {from: target | DISTRIBUTION, transform: NAME, ...}; nested ones are left to the program.
   Json distribution(const config::Parameter& parameter) const {
     Json family = {{"type", "object"}, {"properties", Json::object()}, {"additionalProperties", false}, {"required", {"family"}}};
     add_parts(family, {"", "family", "family"});
@@ -191,7 +192,7 @@ class SchemaMaker {
             {"else", family}};
   }
 
-  // The parts of a kind beside what the section has: any of their keys, and those of the named one with their types.
+  // Adds the parts of a kind to the section's own keys: any of their keys, and those of the named part with their types.
   void add_parts(Json& schema, const Choice& choice) const {
     Json beside = Json::array({choice.key});
     for (const auto& [key, value] : schema["properties"].items())

@@ -1,4 +1,4 @@
-// specsim serve: a server under load, with speculation and without.
+// specsim serve: a server under load, with and without speculation.
 #include "sim/answers/load/capacity.h"
 #include "sim/answers/load/outputs.h"
 #include "sim/answers/load/single_verdict.h"
@@ -43,18 +43,18 @@ constexpr const char* kServeExamples =
     "build/curve\n"
     "  specsim serve configs/serve/chat.yaml --trace requests.csv --policy table:1-8=5,9-64=3,65-256=0\n";
 
-// What finished runs of the sweep are kept in while it lasts, so that another process can go on with it.
+// Stores the finished runs of a sweep, so that another process can resume it.
 class SweepJournal {
  public:
   SweepJournal(const std::string& path, const run::Origin& origin, bool resume)
       : path_(path), journal_(path, origin, resume, [&](const run::Record& record) {
           const std::optional<serve::Summary> summary = load::unpack_summary(record.counts);
           if (!summary)
-            throw BadInput({path, record.line, 0}, "this is no record of a finished run, allowed: --force to drop the journal");
+            throw BadInput({path, record.line, 0}, "this is no record of a finished run, allowed: --force to delete the journal");
           known_[{record.cell, record.slab}] = *summary;
         }) {
     if (journal_.damaged() > 0)
-      print_warning(fmt::format("{}:{}: {} damaged lines are left out, and their runs are run again", path,
+      print_warning(fmt::format("{}:{}: {} damaged lines are ignored, and their runs are run again", path,
                                 journal_.first_damaged(), journal_.damaged()));
   }
   [[nodiscard]] std::optional<serve::Summary> known(std::uint64_t point, std::uint64_t replication) const {
@@ -64,7 +64,7 @@ class SweepJournal {
   void done(std::uint64_t point, std::uint64_t replication, const serve::Summary& summary) {
     journal_.append(point, replication, load::pack_summary(summary));
     if (journal_.is_lost() && !told_.exchange(true))
-      print_warning(fmt::format("{} was removed: the sweep goes on, and could not be resumed", path_));
+      print_warning(fmt::format("{} was removed: the sweep continues, but cannot be resumed", path_));
   }
   [[nodiscard]] bool is_lost() const { return journal_.is_lost(); }
 
@@ -75,36 +75,37 @@ class SweepJournal {
   run::Journal journal_;
 };
 
-// Why no server's largest stable rate is given; "" where it is. `where`: what shows it all the same.
+// Why no server's largest stable rate is given; "" if it is. `where`: the output that shows it otherwise.
 std::string no_capacity(const ServeExperiment& experiment, const arrivals::RequestTrace& workload, const char* where) {
   if (workload.concurrency > 0 || !load::hits_decide(experiment, workload)) return "";
   return fmt::format(
-      "no largest stable rate is given: prompts share cached prefixes, and what hits depends on when requests come; {} where the "
+      "no largest stable rate is given: prompts share cached prefixes, whose hits depend on when requests come; {} where the "
       "server stops keeping up",
       where);
 }
 
-// What was asked for and changes nothing with these requests.
+// Options without effect on these requests.
 std::vector<std::string> idle_options(const ServeExperiment& experiment, const arrivals::RequestTrace& workload) {
   const auto same = [&](const arrivals::Request& one) { return one.priority == workload.requests.front().priority; };
   const serve::RequestTraits traits = {std::all_of(workload.requests.begin(), workload.requests.end(), same),
                                        !workload.hashes.empty()};
   std::vector<std::string> lines = experiment.scheduler()->idle_options(traits);
   if (experiment.replicas > 1 && experiment.routing && experiment.routing->by_prefix() && !traits.shared_prefixes)
-    lines.emplace_back("the routing finds no prefixes: no prompts share one (sessions, and traces with hashes, have such)");
+    lines.emplace_back("the routing finds no prefixes: no prompts share one (use sessions, or traces with hashes)");
   return lines;
 }
 
-// That the server's own limit on what runs at once was reached, where nobody set it; "" elsewhere.
+// A note that the server's own default limit of concurrent requests was reached; "" if it was not, or if the user set it.
 std::string own_limit(const ServeExperiment& experiment, const serve::Summary& summary) {
   if (!experiment.speculation) return "";
   const serve::RunningLimit limit = experiment.scheduler()->running_limit();
   if (limit.unset.empty() || summary.largest_batch < limit.requests) return "";
-  return fmt::format("{} runs {} requests at once where it speculates and nothing is said, and that was reached: {} raises it",
-                     experiment.product, limit.requests, limit.unset);
+  return fmt::format(
+      "{} by default runs at most {} concurrent requests with speculation, and this limit was reached: {} raises it",
+      experiment.product, limit.requests, limit.unset);
 }
 
-// Where the SLO ends: of the config's server and of the plain one, and of every draft length that was asked for.
+// Prints the load at which the SLO ends, for the config's server, the one without speculation, and every requested draft length.
 void print_limits(const ServeTask& task, const std::vector<load::CurvePoint>& curve, load::SweepRunner& runner,
                   report::OutputFolder* folder) {
   const Sweep& sweep = *task.sweep;
@@ -132,17 +133,16 @@ void print_limits(const ServeTask& task, const std::vector<load::CurvePoint>& cu
 }
 
 void print_assumed(const ServeExperiment& experiment) {
-  if (!experiment.assumed.empty())
-    print_words(fmt::format("assumed where nothing is said: {}", fmt::join(experiment.assumed, ", ")));
+  if (!experiment.assumed.empty()) print_words(fmt::format("assumed (defaults): {}", fmt::join(experiment.assumed, ", ")));
   for (const std::string& note : experiment.arrivals->notes()) print_words("note: " + note);
 }
 
-// Both return the names of the files, "none" where there is no folder, and "" after an interruption.
+// Both functions return the names of the files, "none" without a folder, and "" after an interruption.
 std::string run_sweep(const ServeTask& task, const std::atomic<bool>* stop, report::OutputFolder* folder, SweepJournal* journal) {
   const Sweep& sweep = *task.sweep;
   Progress progress("runs");
   const double runs = static_cast<double>(sweep.values.size()) * task.replications * (task.both() ? 2.0 : 1.0);
-  Progress saturating("of the runs that tell the largest stable rate");
+  Progress saturating("of the runs for the largest stable rate");
   load::SweepRunner::Options setting;
   setting.replications = task.replications;
   setting.threads = task.threads;
@@ -173,7 +173,7 @@ std::string run_sweep(const ServeTask& task, const std::atomic<bool>* stop, repo
   if (task.experiment.slo.any()) print_limits(task, curve, runner, folder);
   if (runner.stopped()) return "";
   if (task.experiment.speculation) {
-    double requests = 1.0;  // requests in a step, at the largest load that the server keeps up with
+    double requests = 1.0;  // requests in a step at the largest load that the server keeps up with
     for (const load::CurvePoint& point : curve)
       if (point.speculative && !load::overloaded(point))
         requests = std::max(requests, load::figure(point, [](const serve::Summary& s) { return s.mean_batch; }).mean);
@@ -184,28 +184,29 @@ std::string run_sweep(const ServeTask& task, const std::atomic<bool>* stop, repo
   return task.experiment.slo.any() ? "curve.csv, slo.csv" : "curve.csv";
 }
 
-// The task's experiment with as many requests as its load needs, where their number is not said. The server with speculation and
-// the plain one get equally many, the larger of what each needs, so that both meet the same. `points`: the runs that told.
+// The task's experiment with as many requests as its load needs, if their number is not given. The servers with and without
+// speculation get equally many, the larger of both needs, so that both meet the same requests. `points`: the runs that
+// determined the number.
 struct SingleRun {
   ServeExperiment experiment;
-  std::vector<load::CurvePoint> points;  // points of the experiment's own server and, where it runs too, of the plain one
+  std::vector<load::CurvePoint> points;  // for the experiment's own server and, if it runs too, the one without speculation
 };
 SingleRun sized(const ServeTask& task, const std::atomic<bool>* stop) {
   load::SweepRunner::Options setting;
   setting.threads = task.threads;
   setting.stop = stop;
   setting.capacity = task.capacity;
-  Progress saturating("of the run that tells the largest stable rate");
+  Progress saturating("of the run for the largest stable rate");
   setting.capacity_progress = [&](double share) { saturating.show(share, 1.0); };
   load::SweepRunner runner(std::move(setting));
   SingleRun run{task.experiment, {}};
   const arrivals::RequestTrace workload = load::make_requests(task.experiment);
   const double seconds =
       static_cast<double>(workload.requests.back().due - workload.requests.front().due) / arrivals::kPicosecondsPerSecond;
-  const bool closed = workload.concurrency > 0;  // its clients slow down with the server: no rate is beyond its capacity
+  const bool closed = workload.concurrency > 0;  // its clients slow down with the server, so no rate exceeds its capacity
   if (!closed && !(seconds > 0.0)) return run;
   const double load = closed ? workload.concurrency : static_cast<double>(workload.requests.size() - 1) / seconds;
-  // What a recorded load needs is looked for only where it turns out to be too much.
+  // For a recorded load, the capacity is only computed if the load turns out to be too high.
   const bool recorded = !task.experiment.arrivals->with_requests(1);
   std::vector<ServeExperiment> servers = {task.experiment};
   if (task.both()) servers.push_back(load::without_speculation(task.experiment));
@@ -223,15 +224,15 @@ SingleRun sized(const ServeTask& task, const std::atomic<bool>* stop) {
   return run;
 }
 
-// Says what each server of an open loop completes when saturated and whether it was sent more than that, and of any server
-// whether its run was too short.
+// Prints what each server of an open loop completes when saturated and whether it was sent more. For any server, prints whether
+// its run was too short.
 void print_stability(const ServeTask& task, SingleRun& run, const Summaries& summaries, bool closed,
                      const std::atomic<bool>* stop) {
   for (std::size_t i = 0; i < run.points.size(); ++i) {
     load::CurvePoint& point = run.points[i];
     const auto& [name, summary] = summaries[i];
     point.replications = {summary};
-    // What these clients sent: the point's load was that of its first few requests.
+    // The rate that these clients sent; the point's load was that of its first few requests.
     if (!closed && summary.sending_s > 0.0) point.load = static_cast<double>(summary.requests - 1) / summary.sending_s;
     if (task.capacity && std::isnan(point.capacity.value) && (summary.overloaded || !summary.stable)) {
       const ServeExperiment& own = task.experiment;
@@ -240,18 +241,17 @@ void print_stability(const ServeTask& task, SingleRun& run, const Summaries& sum
     if (!std::isnan(point.capacity.value))
       print_output("{}: capacity {:.4g} requests/s (largest stable rate){}\n", name,
                    point.capacity.value, point.beyond() ? fmt::format("; {:.4g} are sent", point.load) : "");
-    // No time is long enough for a load that is beyond the capacity, or is not known to be below it.
+    // No run is long enough for a load above the capacity, or one that may be above it.
     if (point.beyond() || !summary.stable || (std::isnan(point.capacity.value) && summary.overloaded)) continue;
     const std::size_t needed = load::requests_needed(summary, point.load, point.capacity.value);
     const bool recorded = !task.experiment.arrivals->with_requests(1);
     if (task.experiment.counts_requests && needed > summary.requests)
-      print_output(
-          "{}: run too short: at least {} requests{} make these figures those of a server that has been running for long\n", name,
-          needed, recorded ? "" : " (--requests)");
+      print_output("{}: run too short for steady state: use {} requests or more{}\n", name, needed,
+                   recorded ? "" : " (--requests)");
   }
 }
 
-// What would be run, and nothing of how long it takes: that depends on how full the server gets.
+// Prints the planned runs, without their duration, which depends on how full the server gets.
 void print_plan(const ServeTask& task) {
   const bool two = task.both();
   const ServeExperiment first =
@@ -263,7 +263,7 @@ void print_plan(const ServeTask& task) {
                workload.requests.size(), plural(loads, "load"), two ? "with speculation and without" : "one server",
                plural(static_cast<std::size_t>(task.replications), "time"));
   if (task.capacity && workload.concurrency == 0 && !load::hits_decide(first, workload))
-    print_output("the largest stable rate: {} more, long enough to fill the batch 32 times (--no-capacity leaves them out)\n",
+    print_output("the largest stable rate: {} more, long enough to fill the batch 32 times (--no-capacity omits them)\n",
                  plural(static_cast<std::size_t>(task.replications) * (two ? 2 : 1), "run"));
   print_assumed(task.experiment);
 }
@@ -316,18 +316,18 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
   if (unknown && task.capacity && workload.concurrency == 0 && task.experiment.arrivals->with_requests(1) &&
       !load::hits_decide(experiment, workload))
     print_words(
-        "no largest stable rate is given: the longer run that would tell it meets a request that can never be served, or does "
+        "no largest stable rate is given: the longer run for it meets a request that can never be served, or does "
         "not "
-        "end (--requests with a larger number says which)");
+        "end (--requests with a larger number shows which)");
   for (const std::string& line : idle_options(experiment, workload)) print_output("{}\n", line);
   if (const std::string limit = own_limit(experiment, own.summary); !limit.empty()) print_words(limit);
   if (experiment.prefill_engines > 0)
     print_output("first tokens come from the engines that {}; the link between them is busy for {:.3g} % of the run{}\n",
                  experiment.first_token_of_decode ? "decode" : "compute prompts", 100.0 * serve::link_busy_share(own.result),
-                 serve::link_busy_share(own.result) > 0.9 ? ": it is what limits the rate" : "");
+                 serve::link_busy_share(own.result) > 0.9 ? ": it limits the rate" : "");
   if (const std::size_t early = serve::sent_too_early(workload, own.result); early > 0)
     print_output(
-        "TOO EARLY: {} of {} requests were sent before the answer that their prompt holds was complete, which no client "
+        "TOO EARLY: {} of {} requests were sent before the answer in their prompt was complete, which no client "
         "can do, allowed: closed: true, a longer gap_s or less load\n",
         early, workload.requests.size());
   if (experiment.speculation) print_best_lengths(experiment, workload, own.summary.mean_batch);
@@ -346,16 +346,16 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
   return written + ", steps.csv";
 }
 
-// The files that the simulation reads beside the config, whose text is in the identity already.
+// The input files of the simulation except the config, whose text the identity already covers.
 std::vector<FileSum> inputs_of(const std::string& config, std::vector<FileSum> inputs) {
   std::erase_if(inputs, [&](const FileSum& one) { return one.name == config; });
   return inputs;
 }
 
-// Claims the folder that the files go to. An unfinished sweep in it is nothing that a single run goes on with.
+// Claims the output folder. A single run does not resume an unfinished sweep in it.
 void claim(const ServeTask& task, const std::vector<FileSum>& inputs, report::OutputFolder& folder) {
   if (!task.sweep && !task.force && folder.has(kJournal))
-    throw BadInput({folder.file(kJournal), 0, 0}, "an unfinished run is here, allowed: another --out, or --force to drop it");
+    throw BadInput({folder.file(kJournal), 0, 0}, "an unfinished run is here, allowed: another --out, or --force to delete it");
   claim_run(folder, kServeFiles, task.identity, inputs, task.resume, task.force);
 }
 
@@ -388,16 +388,16 @@ ExitCode serve_command(const std::vector<std::string>& arguments) {
   try {
     written =
         task.sweep ? run_sweep(task, stop->flag(), into, journal ? &*journal : nullptr) : run_once(task, stop->flag(), into);
-  } catch (const BadInput&) {  // there is nothing to go on with
+  } catch (const BadInput&) {  // the run cannot be resumed
     if (journal) folder->remove(kJournal);
     throw;
   }
-  stop.reset();  // the journal has everything from here on
+  stop.reset();  // from here on the journal has everything
   if (written.empty()) {
     print_error("stopped before the end; {}\n",
                 !journal             ? "nothing was kept"
                 : journal->is_lost() ? "nothing was kept: the journal was removed"
-                                     : fmt::format("the same command with --resume goes on ({})", folder->file(kJournal)));
+                                     : fmt::format("continue with the same command and --resume ({})", folder->file(kJournal)));
     return ExitCode::interrupted;
   }
   if (folder) {

@@ -19,9 +19,9 @@ namespace specsim::cli {
 
 namespace {
 
-constexpr double kMostRuns = 1e5;  // of a sweep: their summaries are kept
+constexpr double kMostRuns = 1e5;  // per sweep, since their summaries are kept
 
-// Options that belong to a sweep, or to a single run.
+// Checks options that belong to a sweep, or to a single run.
 void check_modes(const CommandLine& line, const load::ServeExperiment& experiment) {
   const bool swept = line.given("sweep");
   const auto needs = [&](const char* option, bool met, const char* what) {
@@ -36,14 +36,14 @@ void check_modes(const CommandLine& line, const load::ServeExperiment& experimen
   needs("draft-lengths", swept, "--sweep");
   needs("draft-lengths", experiment.slo.any(), "--slo");
   needs("draft-lengths", experiment.speculation.has_value(), "speculation");
-  // Whoever tries policies one after the other leaves the acceptance as it is: that it says nothing of a plain server is told.
+  // Users who compare policies keep the acceptance options, so for a server without speculation this is only a warning.
   const bool drafts = experiment.speculation && experiment.speculation->longest > 0;
   std::vector<std::string> of_drafts = acceptance_options();
   of_drafts.emplace_back("method");
   if (line.text("draft") != "none") of_drafts.emplace_back("draft");
   for (const std::string& option : of_drafts)
     if (option != "trace" && line.given(option) && !drafts && !line.given("draft-lengths"))
-      print_warning(fmt::format("--{} changes nothing: the server does not speculate", option));
+      print_warning(fmt::format("--{} has no effect: the server does not speculate", option));
   if (line.given("resume") && line.given("force"))
     throw BadInput({"--resume", 0, 0}, "given together with --force, allowed: one of them");
   for (const char* const option : {"timeline", "steps"})
@@ -52,10 +52,10 @@ void check_modes(const CommandLine& line, const load::ServeExperiment& experimen
   needs("steps", line.given("out"), "--out");
 }
 
-// The acceptance that the options state, as rates by position; and the models that a table of it was recorded with, where no
-// config and no option says any.
+// Applies the acceptance that the options state, as rates by position. If neither config nor options name models, also applies
+// those of the acceptance table.
 void take_acceptance(const CommandLine& line, const AcceptanceOptions& options, load::ServeRequest& request) {
-  constexpr int kPositions = 16;  // rates of positions; a server's draft length beyond them holds the last one on
+  constexpr int kPositions = 16;  // number of rates; longer drafts of a server repeat the last one
   const std::optional<plan::AcceptanceCurve> stated = stated_acceptance(line, options, kPositions, false);
   if (!stated) return;
   request.alpha = options.alpha;
@@ -116,7 +116,7 @@ Sweep read_sweep(const std::string& text, const std::string& option) {
   } else {
     for (const std::int64_t value : read_integers(list, option, allowed)) sweep.values.push_back(static_cast<double>(value));
   }
-  // A verdict goes from the lowest load to the highest; the same load again would be the same run.
+  // The verdict needs ascending loads, and the same load twice would be the same run.
   std::sort(sweep.values.begin(), sweep.values.end());
   sweep.values.erase(std::unique(sweep.values.begin(), sweep.values.end()), sweep.values.end());
   return sweep;
@@ -129,54 +129,53 @@ void add_serve_options(CommandLine& line, ServeTask& task) {
   line.add_words("config", task.configs.files);
   line.add(
       {{"set", task.configs.sets, "PATH=VALUE replaces a value of the config"},
-       {"seed", request.seed, "seed in place of the config's"},
+       {"seed", request.seed, "replaces the config's seed"},
        {"hardware", request.hardware, "the GPU: a name (specsim list hardware) or a file"},
        {"target", request.target, "the target model: a name (specsim list model) or a file"},
        {"draft", request.draft, "the draft model, or none"},
        {"tensor-parallel", request.tensor_parallel, "GPUs that share each layer of the target, and of the draft if there is one"},
        {"dtype", request.dtype, "types of the target: fp8, int4, q4_k_m, ..., or {weights: int4, activations: bf16, cache: fp8}"},
-       {"engine", request.engine, "what host and launches add: a name (specsim list engine) or a file"},
-       {"rate", request.rate, "requests a second, a Poisson process"},
+       {"engine", request.engine, "engine, which sets host and launch times: a name (specsim list engine) or a file"},
+       {"rate", request.rate, "requests per second, a Poisson process"},
        {"concurrency", request.concurrency, "clients that each wait for their answer"},
        {"trace", request.trace, "recorded requests: CSV or JSON lines"},
-       {"requests", request.requests, "how many are sent"},
-       {"warm-up", request.warm_up, "first requests that no figure of requests counts: a number, or mser (MSER-5's rule)"},
+       {"requests", request.requests, "number of requests"},
+       {"warm-up", request.warm_up, "first requests that figures exclude: a number, or mser (MSER-5's rule)"},
        {"prompt", request.prompt, "tokens of a prompt: a number or {lognormal: {mean: 512, cv: 1}}"},
        {"output", request.output, "tokens of an output, as --prompt"},
        {"policy", request.policy, "off, fixed:3, table:1-4=5,5-64=3, goodput, adaptive:ema_tiers"}});
   add_spending_options(line, task.spending);
   add_acceptance_options(line, task.acceptance);
-  line.add({{"method", request.method, "eagle, draft_model or ngram; by the draft where left out"},
-            {"replicas", request.replicas, "engines"},
-            {"routing", request.routing, "round_robin, least_loaded, join_shortest_queue, prefix_affinity"},
-            {"slo", request.slo, read_texts,
-             "limits in milliseconds: ttft=500,tpot=50,e2el=10000,percentile=99; or by name, as mlperf:llama2-70b-server"},
-            {"sweep", task.sweep, read_sweep, "rate=1:40:8 or concurrency=1,2,4,8"},
-            {"replications", task.replications, config::between(1, 10000),
-             "runs of every point of a sweep, with random numbers of their own"},
-            {"no-capacity", task.capacity,
-             "leave out the run that tells the largest stable rate: it may take far longer than the others"},
-            {"dry-run", task.dry_run, "say what would be run, and stop"},
-            {"alone", task.alone, "the config's server alone, without the plain one beside a speculating one"},
-            {"out", task.out, directory_name, "directory for the CSV files"},
-            {"steps", task.steps, "steps.csv as well"},
-            {"timeline", task.timeline, file_name, "FILE.json: a track for each request, for Perfetto or chrome://tracing"},
-            {"timeline-requests", task.tracks, config::between(1, 1e8), "the first requests, which have tracks"},
-            {"draft-lengths", task.lengths, config::between(0, kMaxDraftLength),
-             "0,1,2,3: the largest load of --sweep that keeps --slo at each, by bisection"},
-            {"resume", task.resume, "go on with the unfinished sweep in --out"},
-            {"force", task.force,
-             "drop an unfinished sweep, and replace another run's results or somebody's files, in --out and at --timeline"},
-            {"threads", task.threads, read_threads, kThreadsHelp}});
+  line.add(
+      {{"method", request.method, "eagle, draft_model or ngram; default: by the draft"},
+       {"replicas", request.replicas, "engines"},
+       {"routing", request.routing, "round_robin, least_loaded, join_shortest_queue, prefix_affinity"},
+       {"slo", request.slo, read_texts,
+        "limits in milliseconds: ttft=500,tpot=50,e2el=10000,percentile=99; or by name, such as mlperf:llama2-70b-server"},
+       {"sweep", task.sweep, read_sweep, "rate=1:40:8 or concurrency=1,2,4,8"},
+       {"replications", task.replications, config::between(1, 10000), "runs per point of a sweep, with different random numbers"},
+       {"no-capacity", task.capacity, "omit the run for the largest stable rate, which may take far longer than the others"},
+       {"dry-run", task.dry_run, "print what would be run, and stop"},
+       {"alone", task.alone, "run only the config's server, without the plain one for comparison"},
+       {"out", task.out, directory_name, "directory for the CSV files"},
+       {"steps", task.steps, "also write steps.csv"},
+       {"timeline", task.timeline, file_name, "FILE.json: one track per request, for Perfetto or chrome://tracing"},
+       {"timeline-requests", task.tracks, config::between(1, 1e8), "number of requests with tracks"},
+       {"draft-lengths", task.lengths, config::between(0, kMaxDraftLength),
+        "0,1,2,3: find the largest load of --sweep that keeps --slo at each, by bisection"},
+       {"resume", task.resume, "continue the unfinished sweep in --out"},
+       {"force", task.force,
+        "delete an unfinished sweep, and replace another run's results or other files, in --out and at --timeline"},
+       {"threads", task.threads, read_threads, kThreadsHelp}});
 }
 
 void read_serve_task(const CommandLine& line, const FilesRead& read, ServeTask& task) {
   task.experiment = read_served(line, task);
   check_modes(line, task.experiment);
   check_single_files({{"--timeline", task.timeline, kTimelineStart}}, read, task.out, kServeFiles, task.force);
-  for (const int length : task.lengths)  // each can be drafted
+  for (const int length : task.lengths)  // checks that each can be drafted
     if (length > 0) static_cast<void>(load::with_fixed_length(task.experiment, length));
-  // A server that never drafts is the plain one, under its name too.
+  // A server that never drafts runs once, under the name of the one without speculation.
   if (task.lengths.empty() && task.experiment.speculation && task.experiment.speculation->longest == 0)
     task.experiment = load::without_speculation(task.experiment);
   const double runs = task.sweep ? static_cast<double>(task.sweep->values.size()) * task.replications : 1.0;

@@ -1,4 +1,4 @@
-// What the options of specsim serve ask for.
+// The task that the options of specsim serve describe.
 #pragma once
 
 #include "sim/answers/load/curve.h"
@@ -17,7 +17,7 @@
 namespace specsim::cli {
 
 inline const std::vector<std::string> kServeFiles = {"summary.csv", "requests.csv", "requests_plain.csv",
-                                                     "steps.csv",   "curve.csv",    "slo.csv"};  // beside manifest.yaml
+                                                     "steps.csv",   "curve.csv",    "slo.csv"};  // next to manifest.yaml
 
 struct Sweep {
   load::Load load = load::Load::rate;
@@ -25,25 +25,25 @@ struct Sweep {
 };
 
 struct ServeTask {
-  load::ServeRequest request;  // what the options say of the server
+  load::ServeRequest request;  // the server's options
   ConfigOptions configs;
   AcceptanceOptions acceptance;
   SpendingOptions spending;
-  bool alone = false;    // the server without speculation is left out
-  bool capacity = true;  // the largest stable rate is looked for
+  bool alone = false;    // omit the server without speculation
+  bool capacity = true;  // find the largest stable rate
 
   load::ServeExperiment experiment;
   std::optional<Sweep> sweep;  // nullopt: one run
-  int replications = 1;        // runs for each point of the sweep
-  bool dry_run = false;        // what would be run is told, and nothing is
-  std::vector<int> lengths;    // draft lengths, each of whose largest load within the SLO is looked for
+  int replications = 1;        // runs per point of the sweep
+  bool dry_run = false;        // print what would run, and stop
+  std::vector<int> lengths;    // draft lengths whose largest load within the SLO is searched
   unsigned threads = 0;
-  std::string out;  // directory for the files; empty: none are written
+  std::string out;  // directory for the files; empty: no files
   bool resume = false;
   bool force = false;
-  bool steps = false;         // steps.csv as well
+  bool steps = false;         // write steps.csv too
   std::string timeline;       // file; empty: none
-  std::size_t tracks = 1000;  // requests that the timeline shows
+  std::size_t tracks = 1000;  // requests in the timeline
   std::string identity;       // equal for tasks with the same results
 
   // Whether the server without speculation runs too.
@@ -51,7 +51,7 @@ struct ServeTask {
 };
 
 void add_serve_options(CommandLine& line, ServeTask& task);
-// Works out the task that the options ask for. `read`: the files that are read from here on, none of which may be written. Throws
+// Determines the task from the options. `read`: the files that are read from here on, none of which may be written. Throws
 // BadInput.
 void read_serve_task(const CommandLine& line, const FilesRead& read, ServeTask& task);
 

@@ -43,7 +43,7 @@ void print_summaries(const Summaries& summaries) {
   row("requests sent", [](const Summary& s) { return fmt::format("{}", s.requests); });
   row("requests completed", [](const Summary& s) { return fmt::format("{}", s.completed); });
   if (std::any_of(summaries.begin(), summaries.end(), [](const auto& one) { return one.second.warm_up_requests > 0; }))
-    row("first requests left out", [](const Summary& s) { return fmt::format("{}", s.warm_up_requests); });
+    row("first requests excluded", [](const Summary& s) { return fmt::format("{}", s.warm_up_requests); });
   number("requests/s", [](const Summary& s) { return s.request_throughput; });
   number("output tokens/s", [](const Summary& s) { return s.output_throughput; });
   spread("TTFT", &Summary::ttft_ms);
@@ -83,7 +83,7 @@ void print_summaries(const Summaries& summaries) {
     number("tokens found in the prefix cache", [](const Summary& s) { return s.prefix_hit_tokens; });
   number("cache, tokens (0: no limit)", [](const Summary& s) { return s.pool_tokens; });
   number("requests of mean length that fit the cache", [](const Summary& s) { return s.fitting_requests; });
-  number("requests that the draft's memory keeps out", [](const Summary& s) { return s.draft_cost_requests; });
+  number("requests displaced by the draft's memory", [](const Summary& s) { return s.draft_cost_requests; });
   bool limits = false;
   for (const auto& [unused, summary] : summaries) limits = limits || !std::isnan(summary.request_goodput);
   if (limits) {
@@ -136,7 +136,7 @@ void print_curve(const std::vector<load::CurvePoint>& curve, load::Load load, co
 
 namespace {
 
-// The server's flags: with the table where its engine takes one, else with the length for steps of so many requests.
+// Prints the server's flags: with a table if its engine supports one, otherwise with the length for steps of so many requests.
 void print_flags(const load::ServeExperiment& experiment, const load::LengthTable& table, double requests) {
   const std::string& engine = experiment.product;
   const cost::Deployment* const deployment = experiment.cost->deployment();
@@ -160,13 +160,12 @@ void print_flags(const load::ServeExperiment& experiment, const load::LengthTabl
   if (!own) return;
   if (!own->command.empty())
     print_output("flags for {}{}:\n  {}\n", own->engine,
-                 experiment.prefill_engines > 0 ? ", for the engines that decode (those of prompts draft nothing)" : "",
-                 own->command);
+                 experiment.prefill_engines > 0 ? ", for the decoding engines (prompt engines do not draft)" : "", own->command);
   for (const std::string& note : own->notes) print_words(fmt::format("{}: {}", own->engine, note));
   const std::string& policy = experiment.speculation->policy_name;
   if (!own->command.empty() && policy != "fixed" && policy != "table")
     print_words(fmt::format(
-        "these lengths were not simulated: the run's policy is {}, which no flag asks for. --policy 'table:{}' "
+        "these lengths were not simulated: the run's policy is {}, which no flag selects. --policy 'table:{}' "
         "simulates them",
         policy, by_batch.empty() ? fmt::format("[[1, {}, {}]]", table.running, length) : plan::ranges_text(by_batch)));
 }
@@ -178,14 +177,15 @@ void print_best_lengths(const load::ServeExperiment& experiment, const arrivals:
       experiment, workload, plan::takes_lengths_that_rise(experiment.product) ? plan::Rise::once : plan::Rise::never);
   if (table.longest == 0) return;
   std::string words = fmt::format(
-      "most tokens a second of steps without prompts, [from, to, draft length] by requests in the step, at {:.0f} cached tokens "
+      "most tokens per second of steps without prompts, [from, to, draft length] by requests in the step, at {:.0f} cached "
+      "tokens "
       "each: {}; at most {:.1f} % below the best of each number alone",
       table.cached, plan::ranges_text(table.best.ranges), 100.0 * table.best.worst_loss);
   if (const std::string plain = load::plain_text(table.best); !plain.empty()) words += "; " + plain;
   if (table.fitting > 0) words += fmt::format("; the cache holds {} such requests", table.fitting);
   if (table.stated < table.longest)
     words +=
-        fmt::format("; longer drafts than {} are not weighed, since acceptance is stated for as many positions", table.stated);
+        fmt::format("; drafts longer than {} are not considered, since acceptance is stated for as many positions", table.stated);
   print_words(words);
   print_flags(experiment, table, requests);
 }

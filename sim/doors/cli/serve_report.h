@@ -1,4 +1,4 @@
-// What specsim serve prints.
+// The output of specsim serve.
 #pragma once
 
 #include "sim/answers/load/curve.h"
@@ -13,7 +13,7 @@ using load::Summaries;
 void print_summaries(const Summaries& summaries);
 void print_curve(const std::vector<load::CurvePoint>& curve, load::Load load, const serve::Slo& slo);
 // Prints the best draft length by requests in a step, at the experiment's acceptance and this workload, and the flags that start
-// a server with these lengths. An engine that takes one length for all steps gets the one for steps of so many `requests`.
+// a server with these lengths. An engine with one length for all steps gets the length for steps of so many `requests`.
 void print_best_lengths(const load::ServeExperiment& experiment, const arrivals::RequestTrace& workload, double requests);
 
 }  // namespace specsim::cli

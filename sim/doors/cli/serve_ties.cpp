@@ -20,7 +20,7 @@ std::string price_ties(const load::ServeExperiment& experiment, const std::vecto
   struct Figure {
     const char* name;
     double (*of)(const Summary&);
-    bool asked_for;  // what servers that keep up with a rate emit is what clients ask for, whatever the prices
+    bool asked_for;  // at a rate that both servers keep up with, output equals demand, whatever the latencies
     std::string loads;
   };
   std::vector<Figure> figures = {{"TPOT", [](const Summary& s) { return s.tpot_ms.mean; }, false, ""},

@@ -1,4 +1,4 @@
-// Which comparisons of a sweep the latency model's error leaves open.
+// The comparisons of a sweep that are within the latency model's error.
 #pragma once
 
 #include "sim/answers/load/curve.h"
@@ -10,7 +10,7 @@
 namespace specsim::cli {
 
 // The loads at which TPOT or output throughput with and without speculation differ by less than the standard error of the
-// comparison (load::comparison_error); "" where there are none, or the cost model claims no error.
+// comparison (load::comparison_error). "" if there are none, or if the cost model states no error.
 std::string price_ties(const load::ServeExperiment& experiment, const std::vector<load::CurvePoint>& curve, load::Load load);
 
 }  // namespace specsim::cli

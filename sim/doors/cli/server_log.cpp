@@ -26,7 +26,7 @@ namespace specsim::cli {
 namespace {
 
 constexpr std::size_t kLongestLine = std::size_t{64} << 20U;  // longer ones are cut
-// Logs and pipes of logs are larger than other files, by far; devices may never end, and have the other files' limit.
+// Logs and pipes of logs are far larger than other files. Devices may never end, so they have the other files' limit.
 constexpr std::uint64_t kMostLogBytes = std::uint64_t{1} << 40U;
 
 constexpr const char* kKnownLines =
@@ -35,7 +35,7 @@ constexpr const char* kKnownLines =
     "(specDecodingStats, trtllm_spec_decode_*), LMDeploy or tabbyAPI, reports of vllm bench serve, bench_serving, trtllm-bench, "
     "llama-spec-bench or AIPerf, or answers of Spec-Bench or EAGLE";
 
-// What no text begins with, and what makes text of it.
+// Bytes that no text begins with, and the command that converts such a file to text.
 struct Packing {
   std::string_view begins;
   const char* what;
@@ -50,7 +50,7 @@ constexpr std::array<Packing, 6> kPackings = {{{"\x1f\x8b", "packed by gzip", "z
                                                {"\xff\xfe", "UTF-16, as PowerShell writes it", "iconv -f UTF-16 -t UTF-8"},
                                                {"\xfe\xff", "UTF-16", "iconv -f UTF-16 -t UTF-8"}}};
 
-// The place that is read, as messages call it.
+// The input's name in messages.
 std::string name_of_file(const std::string& path) { return path == "-" ? "standard input" : path; }
 
 void refuse_packed(std::string_view text, const std::string& path) {
@@ -67,7 +67,7 @@ void refuse_packed(std::string_view text, const std::string& path) {
                  ReadError(path, "cannot be read: " + words, "a readable {}").message("server's log"));
 }
 
-// Piece by piece: a log may be larger than memory.
+// Reads piece by piece, since a log may be larger than memory.
 void read_lines(int file, const std::string& path, logs::LogReader& reader) {
   struct stat status {};
   if (fstat(file, &status) != 0) refuse_unreadable(path, errno);
@@ -102,7 +102,7 @@ void read_lines(int file, const std::string& path, logs::LogReader& reader) {
   if (!line.empty()) reader.add_line(line);
 }
 
-// A file that can be read in pieces, closed at the end; -1 where it is none.
+// A file that can be read in pieces, closed at the end; -1 if it cannot.
 class PlainFile {
  public:
   explicit PlainFile(const std::string& path) : descriptor_(open(path.c_str(), O_RDONLY | O_NOCTTY | O_CLOEXEC)) {}
@@ -135,7 +135,7 @@ logs::LogContents read_server_log(const std::string& path, const logs::ReaderOpt
     read_lines(STDIN_FILENO, path, reader);
   } else if (const PlainFile file(path); file.descriptor() >= 0) {
     read_lines(file.descriptor(), path, reader);
-  } else {  // which says why it cannot be read
+  } else {  // reports why it cannot be read
     try {
       reader.add_text(read_whole_file(path));
     } catch (const ReadError& failure) {
@@ -145,13 +145,13 @@ logs::LogContents read_server_log(const std::string& path, const logs::ReaderOpt
   logs::LogContents contents = reader.finish();
   if (contents.found.empty() && contents.unread == 0 && contents.idle > 0)
     throw BadInput({name_of_file(path), 0, 0},
-                   fmt::format("nothing was drafted yet: {} of {} counts no draft, allowed: a log or metrics with drafts",
+                   fmt::format("nothing was drafted yet: {} of {} contains no draft, allowed: a log or metrics with drafts",
                                plural(contents.idle, "line"), contents.lines));
   if (contents.found.empty())
     throw BadInput(
         {name_of_file(path), 0, 0},
-        fmt::format("nothing of speculative decoding in {}{}{}, allowed: {}", plural(contents.lines, "line"),
-                    contents.idle > 0 ? fmt::format(" ({} of them say that nothing was drafted)", contents.idle) : "",
+        fmt::format("no speculative decoding in {}{}{}, allowed: {}", plural(contents.lines, "line"),
+                    contents.idle > 0 ? fmt::format(" ({} of them report that nothing was drafted)", contents.idle) : "",
                     contents.unread > 0 ? fmt::format(" ({} could not be read; {})", contents.unread, contents.first_unread) : "",
                     kKnownLines));
   if (contents.unread > 0)

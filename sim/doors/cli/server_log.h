@@ -1,4 +1,4 @@
-// What import and plan share: server logs as files, or as what another program pipes in.
+// Common part of import and plan: server logs as files, or piped from another program.
 #pragma once
 
 #include "sim/foundation/base/error.h"
@@ -9,12 +9,12 @@
 
 namespace specsim::cli {
 
-// Reads a log, "-" for standard input. Throws BadInput, at the file, where it cannot be read or holds nothing of speculative
+// Reads a log, "-" for standard input. Throws BadInput, at the file, if it cannot be read or contains nothing on speculative
 // decoding.
 logs::LogContents read_server_log(const std::string& path, const logs::ReaderOptions& options);
 
-// The one description of acceptance that the log gives, or the one that `server` and `draft_length` (""; 0: any) tell from the
-// others; `option`: where the log was named. Throws BadInput where there are several, or none of that server.
+// The single description of acceptance in the log, or the one that `server` and `draft_length` (""; 0: any) select. `option`:
+// the place where the log was named. Throws BadInput if several match, or none.
 logs::ReportedAcceptance one_acceptance(const logs::LogContents& contents, const std::string& server, int draft_length,
                                         const Location& option);
 

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The place that a path leads to, links followed as far as there is something.
+// The place that a path leads to; links are followed as far as they exist.
 fs::path place_of(const std::string& path) {
   std::error_code error;
   const fs::path place = fs::weakly_canonical(fs::absolute(path, error), error);
@@ -39,7 +39,7 @@ bool is_result(const std::string& path, const std::string& out, std::vector<std:
   });
 }
 
-// Whether a file holds nothing, or begins as the option's own files do.
+// Whether a file is empty, or begins like the option's own files.
 bool is_own(const SingleFile& file) {
   std::ifstream stream(file.path, std::ios::binary);
   std::string text(file.start.size(), '\0');
@@ -48,7 +48,7 @@ bool is_own(const SingleFile& file) {
   return !stream.bad() && (text.empty() || text == file.start);
 }
 
-// Throws IoError where no file can be made beside this one. `out` is made before the file is.
+// Throws IoError if no file can be created in this file's directory. `out` is created before the file is.
 void check_directory(const SingleFile& file, const std::string& out) {
   const fs::path directory = place_of(file.path).parent_path();
   std::error_code ignored;
@@ -83,7 +83,7 @@ void check_single_files(const std::vector<SingleFile>& files, const FilesRead& r
       throw BadInput(where, fmt::format("{} is a directory, allowed: a file", file.path));
     check_directory(file, out);
     if (!force && fs::is_regular_file(file.path, ignored) && !is_own(file))
-      throw BadInput(where, fmt::format("{} is here already and is no file that {} wrote, allowed: another file, or --force to "
+      throw BadInput(where, fmt::format("{} exists already and was not written by {}, allowed: another file, or --force to "
                                         "replace it",
                                         file.path, file.option));
   }

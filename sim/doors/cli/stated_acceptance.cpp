@@ -14,17 +14,17 @@ namespace {
 
 using plan::AcceptanceCurve;
 
-// A share that holds for all positions together. A list is refused: whoever gives one means rates by position.
+// A share for all positions together. A list is rejected, since its user means rates by position.
 double read_one_share(const std::string& text, const std::string& option) {
   if (text.find(',') != std::string::npos)
     throw BadInput({option, 0, 0},
-                   fmt::format("{}, allowed: one figure; rates by position are --position-rates, or --conditional-rates "
-                               "where each is of the rounds that reach it",
+                   fmt::format("{}, allowed: one figure; for rates by position use --position-rates, or --conditional-rates "
+                               "if each is over the rounds that reach it",
                                config::quote_for_message(text)));
   return read_share(text, option);
 }
 
-// What a server's log says of acceptance, and warnings of what it contradicts.
+// The acceptance in a server's log, with warnings about contradictions.
 AcceptanceCurve logged_acceptance(const AcceptanceOptions& options, int longest) {
   const std::string& path = options.log;
   const int at = options.at_length.value_or(0);
@@ -51,17 +51,17 @@ void add_acceptance_options(CommandLine& line, AcceptanceOptions& options) {
   line.add(
       {{"alpha", options.alpha, read_one_share, "acceptance: the same at every position"},
        {"position-rates", options.position_rates, read_shares,
-        "acceptance: by position, of all rounds, as vLLM logs it (0.7,0.45,0.3 or 70%,45%,30%)"},
+        "acceptance: by position, over all rounds, as vLLM logs it (0.7,0.45,0.3 or 70%,45%,30%)"},
        {"conditional-rates", options.conditional_rates, read_shares,
         "acceptance: by position, given that it is reached (0.7,0.64,0.67)"},
        {"mean-acceptance-length", options.mean_acceptance_length, config::between(1, kMaxDraftLength + 1.0),
         "acceptance: emitted tokens per round, bonus included"},
        {"acceptance-rate", options.acceptance_rate, read_one_share, "acceptance: accepted / drafted tokens, as logs show it"},
-       {"acceptance", options.table, "acceptance: by depth, a published table (specsim list acceptance) or a file of one's own"},
+       {"acceptance", options.table, "acceptance: by depth, a published table (specsim list acceptance) or your own file"},
        {"at-draft-length", options.at_length, config::between(1, kMaxDraftLength),
-        "draft length at which --mean-acceptance-length or --acceptance-rate was measured, or that --log does not tell"},
+        "draft length at which --mean-acceptance-length or --acceptance-rate was measured, or that --log lacks"},
        {"log", options.log, "acceptance: the log or metrics of a server (specsim import explains them); - for standard input"},
-       {"server", options.server, read_server, "the server in --log, where several wrote into it"}});
+       {"server", options.server, read_server, "the server in --log, if several wrote into it"}});
 }
 
 std::string stated_by(const CommandLine& line, bool trace) {

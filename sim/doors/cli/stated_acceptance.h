@@ -1,4 +1,4 @@
-// What plan and serve share: options that state the acceptance.
+// Options of plan and serve that state the acceptance.
 #pragma once
 
 #include "sim/answers/plan/acceptance_curve.h"
@@ -20,19 +20,19 @@ struct AcceptanceOptions {
   std::optional<int> at_length;  // --at-draft-length
   std::string log;
   std::string server;
-  std::string trace;  // a trace of acceptance, which not every command takes
+  std::string trace;  // a trace of acceptance; some commands do not have it
 };
 
-// The names of those of which one states the acceptance.
+// The names of the options that state the acceptance, of which one is given.
 const std::vector<std::string>& acceptance_options();
-// The first of them that was given, "" where none was. `trace`: whether --trace is one of them.
+// The first of them that was given; "" if none was. `trace`: whether --trace is one of them.
 std::string stated_by(const CommandLine& line, bool trace = true);
 // Adds the options: alpha, position-rates, conditional-rates, mean-acceptance-length, acceptance-rate, acceptance,
 // at-draft-length, log, server.
 void add_acceptance_options(CommandLine& line, AcceptanceOptions& options);
 
-// The acceptance that options state, for draft lengths up to `longest`; nothing where none of them does. `trace`: whether --trace
-// is one of them.
+// The acceptance that options state, for draft lengths up to `longest`; nullopt if none does. `trace`: whether --trace is one of
+// them.
 std::optional<plan::AcceptanceCurve> stated_acceptance(const CommandLine& line, const AcceptanceOptions& options, int longest,
                                                        bool trace = true);
 

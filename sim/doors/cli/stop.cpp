@@ -13,7 +13,7 @@ namespace specsim::cli {
 
 namespace {
 
-std::atomic<bool> requested{false};  // handlers see nothing else
+std::atomic<bool> requested{false};  // signal handlers can only use atomics
 static_assert(std::atomic<bool>::is_always_lock_free);
 
 struct StopBy {
@@ -23,7 +23,7 @@ struct StopBy {
 void end_now(int /*signal*/) {
   remove_unfinished_files();
   constexpr std::string_view kSaid = "stopped before the end\n";
-  static_cast<void>(!write(STDERR_FILENO, kSaid.data(), kSaid.size()));  // nothing is to be done where it cannot be said
+  static_cast<void>(!write(STDERR_FILENO, kSaid.data(), kSaid.size()));  // if this write fails there is nothing left to try
   _exit(static_cast<int>(ExitCode::interrupted));
 }
 

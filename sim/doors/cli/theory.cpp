@@ -1,4 +1,4 @@
-// specsim theory: closed forms at given parameters, or at what a server's log shows.
+// specsim theory: closed forms at given parameters, or at figures from a server's log.
 #include "sim/answers/plan/acceptance_curve.h"
 #include "sim/answers/plan/closed_form_answers.h"
 #include "sim/doors/cli/command.h"
@@ -22,11 +22,11 @@ namespace {
 
 using report::Align;
 
-// What the options say of acceptance: alpha by position, given that it is reached. No rates: there is --requests alone.
+// The acceptance that options state: alpha by position, given that it is reached. No rates: only --requests is given.
 struct StatedRates {
   std::vector<double> rates;
   std::string heading;
-  bool from_one_figure = false;  // the rates follow from one figure of a log, over all positions
+  bool from_one_figure = false;  // the rates follow from one figure of a log for all positions
 };
 
 struct Requests {
@@ -67,14 +67,14 @@ std::vector<double> shares_by_position(const std::string& list, const std::strin
   return values;
 }
 
-// Throws BadInput unless acceptance is stated in one way, or not at all beside --requests.
+// Throws BadInput unless acceptance is stated in exactly one way; with --requests it may be omitted.
 void check_one_way(const CommandLine& line) {
   int given = 0;
   for (const char* name : {"alpha", "alphas", "position-rates", "acceptance-rate", "mean-acceptance-length"})
     given += line.given(name) ? 1 : 0;
   if (given > 1 || (given == 0 && !line.given("requests")))
     throw BadInput({"specsim theory", 0, 0},
-                   fmt::format("{} ways of giving acceptance, allowed: one of --alpha, --alphas, --position-rates, "
+                   fmt::format("{} options for acceptance, allowed: one of --alpha, --alphas, --position-rates, "
                                "--acceptance-rate, --mean-acceptance-length, or --requests",
                                given));
 }
@@ -102,7 +102,7 @@ StatedRates read_rates(const TheoryOptions& options) {
   return {};
 }
 
-// A draft pass / a target pass, as either option gives it.
+// Draft pass / target pass, from either option.
 double cost_ratio_of(const TheoryOptions& options) {
   if (options.cost_ratio && options.target_to_draft_ratio)
     throw BadInput({"--cost-ratio", 0, 0}, "given together with --target-to-draft-ratio, allowed: one of them");
@@ -129,14 +129,14 @@ std::string best_text(const theory::BestDraftLength& best) {
                      best.speedup);
 }
 
-// Lines of a label and what belongs to it.
+// Lines with a label and its values.
 report::Table labelled_lines() { return report::Table({{"", Align::left}, {"", Align::left}}, {.headless = true}); }
 void print_rates(const StatedRates& stated, int draft_length, const theory::RatioCost& cost) {
   print_output("{}, draft length {}, cost ratio {:g}\n", stated.heading, draft_length, cost.cost_ratio);
   if (stated.from_one_figure)
     print_output(
-        "(only if every round drafted {0} tokens. Where drafts are cut short - llama.cpp's p-min, a policy, n-grams that find "
-        "nothing, the end of a request - the figure is one of shorter drafts and alpha is lower: take the mean number of drafted "
+        "(only if every round drafted {0} tokens. If drafts are cut short - llama.cpp's p-min, a policy, n-grams that find "
+        "nothing, the end of a request - the figure belongs to shorter drafts and alpha is lower: use the mean number of drafted "
         "tokens per round as --draft-length, or rates by position)\n",
         draft_length);
   const plan::RateAnswers answers = plan::answers_at(stated.rates, draft_length, cost);
@@ -158,7 +158,7 @@ void print_rates(const StatedRates& stated, int draft_length, const theory::Rati
   if (answers.continuous_best)
     table.add({"  continuous optimum", std::isfinite(*answers.continuous_best)
                                            ? fmt::format("{:.4f} by Lambert W", *answers.continuous_best)
-                                           : "none: where a draft token costs nothing, each further one pays"});
+                                           : "none: if a draft token costs nothing, each further one pays"});
   const char* const never = "none: it always loses";
   if (answers.constant && draft_length > 0)
     table.add({"break-even alpha at this length", answers.break_even ? fmt::format("{:.6f}", *answers.break_even) : never});
@@ -173,7 +173,7 @@ void print_rates(const StatedRates& stated, int draft_length, const theory::Rati
   print_table(table);
 }
 
-// Requests of unequal alpha, each of the same length in tokens: the truth, and the figures that pooling gives instead.
+// Requests with different alpha and the same length in tokens: the true figures, and those that pooling gives instead.
 void print_requests(const Requests& requests, int draft_length, const theory::RatioCost& cost) {
   const plan::RequestAnswers answers = plan::answers_of_requests(requests.alphas, requests.weights, draft_length, cost);
   report::Table table(
@@ -186,7 +186,7 @@ void print_requests(const Requests& requests, int draft_length, const theory::Ra
         best_text(kind.best));
   row("  together", answers.tokens_per_round, best_text(answers.best));
   table.add({"  together, each at its own best", "", fmt::format("{:.6f}", answers.speedup_at_own_best)});
-  table.add({"what one pooled figure would say:"});
+  table.add({"result with one pooled figure:"});
   row(fmt::format("  formula at the mean alpha {:.4f}", answers.pooled.mean_alpha), answers.pooled.at_mean_alpha, "");
   row(fmt::format("  formula at the logged alpha {:.4f}", answers.pooled.pooled_alpha), answers.pooled.at_pooled_alpha, "");
   row("  equally many rounds each", answers.pooled.equal_rounds, "");
@@ -214,24 +214,24 @@ void print_forms(const std::vector<const theory::ClosedForm*>& forms, const std:
 }
 
 void add_theory_options(CommandLine& line, TheoryOptions& options) {
-  line.add({{"alpha", options.alpha, read_share, "acceptance at a position that is reached (conditional), 0 to 1"},
+  line.add({{"alpha", options.alpha, read_share, "acceptance at a reached position (conditional), 0 to 1"},
             {"alphas", options.alphas, shares_by_position,
-             "A1,A2,...: the same by position, conditional on being reached; the last holds beyond"},
+             "A1,A2,...: the same by position, conditional on being reached; the last one is repeated"},
             {"position-rates", options.position_rates, shares_by_position,
              "R1,R2,...: by position as vLLM and llama.cpp log them: share of rounds that accepted it"},
             {"acceptance-rate", options.acceptance_rate, read_share,
-             "accepted / drafted tokens (0.62 or 62%) where every round drafts --draft-length"},
+             "accepted / drafted tokens (0.62 or 62%) if every round drafts --draft-length"},
             {"mean-acceptance-length", options.mean_acceptance_length, config::between(1, kMaxDraftLength + 1.0),
              "accepted + 1 per round at --draft-length, as logs show it"},
             {"requests", options.requests, read_requests,
-             "A1[:W1],A2[:W2],...: kinds of requests by alpha and weight; what pooling them hides"},
+             "A1[:W1],A2[:W2],...: kinds of requests by alpha and weight; shows the error of pooling them"},
             {"draft-length", options.draft_length, config::between(0, kMaxDraftLength),
              "tokens drafted per round (num_speculative_tokens)"},
             {"cost-ratio", options.cost_ratio, config::between(0, 1e6), "draft pass / target pass (default 0.05)"},
-            {"target-to-draft-ratio", options.target_to_draft_ratio, config::between(1e-6, 1e9), "its inverse, instead"},
+            {"target-to-draft-ratio", options.target_to_draft_ratio, config::between(1e-6, 1e9), "the inverse of --cost-ratio"},
             {"verify-inflation", options.verify_inflation, config::between(1e-6, 1e6),
              "target pass over draft_length + 1 tokens / over one"},
-            {"overhead", options.overhead, config::between(0, 1e6), "host time of a round, in target passes"},
+            {"overhead", options.overhead, config::between(0, 1e6), "host time per round, in target passes"},
             {"form", options.forms, "also this closed form, by name (specsim list closed_form); all: every one"}});
 }
 
@@ -255,7 +255,7 @@ ExitCode theory_command(const std::vector<std::string>& arguments) {
   check_one_way(line);
   const StatedRates stated = read_rates(options);
   if (!forms.empty() && stated.rates.empty())
-    throw BadInput({"--form", 0, 0}, "given with --requests alone, allowed: with --alpha or another acceptance");
+    throw BadInput({"--form", 0, 0}, "given only with --requests, allowed: with --alpha or another acceptance");
   if (options.requests && draft_length == 0) throw BadInput({"--draft-length", 0, 0}, "0 with --requests, allowed: at least 1");
   if (!stated.rates.empty()) print_rates(stated, draft_length, cost);
   if (options.requests) print_requests(*options.requests, draft_length, cost);

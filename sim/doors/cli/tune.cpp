@@ -1,4 +1,4 @@
-// specsim tune: learns how a server differs from the estimate, from benchmark runs of it, and says what to measure next.
+// specsim tune: learns from benchmark runs how a server differs from the estimate, and suggests what to measure next.
 #include "sim/answers/tune/suggest.h"
 #include "sim/doors/cli/command.h"
 #include "sim/doors/cli/options.h"
@@ -21,7 +21,7 @@ namespace specsim::cli {
 
 namespace {
 
-constexpr double kDisagrees = 0.3;  // weight of a run below which it is named
+constexpr double kDisagrees = 0.3;  // weight below which a run is reported
 
 const std::vector<std::string> kTuneFiles = {"server.yaml", "runs.csv", "predicted.csv", "slopes.csv"};
 
@@ -44,14 +44,14 @@ struct TuneTask {
   tune::Question question = tune::Question::best_draft_length;
   int draft_length = 3;
   std::optional<double> minutes;
-  double settled = 0.5;  // percent, below which nothing more is suggested
+  double settled = 0.5;  // percent; below it no run is suggested
   std::string out;
   bool force = false;
 };
 
 bool is_config(const std::string& path) { return path.ends_with(".yaml") || path.ends_with(".yml"); }
 
-// The lengths of the runs that suggestions are to be like: those of the last run, or what the user says.
+// The lengths for suggested runs: those of the last run, or of the options.
 tune::Run typical(const TuneTask& task) {
   tune::Run run;
   if (!task.request.runs.empty()) run = task.request.runs.back();
@@ -66,37 +66,38 @@ void add_tune_options(CommandLine& line, TuneTask& task) {
   load::ServeRequest& server = task.request.server;
   task.request.options.threads = 0;
   line.add_words("file", task.configs.files);
-  line.add({{"hardware", server.hardware, "the GPU: a name (specsim list hardware) or a file"},
-            {"target", server.target, "the target model: a name (specsim list model) or a file"},
-            {"draft", server.draft, "the draft model"},
-            {"tensor-parallel", server.tensor_parallel, "GPUs that share each layer of the models"},
-            {"dtype", server.dtype,
-             "types of the target: fp8, int4, q4_k_m, ..., or {weights: int4, activations: bf16, cache: fp8}"},
-            {"engine", server.engine,
-             "the server's engine: a name (specsim list engine), or a server.yaml of earlier runs to go on from"},
-            {"method", server.method, "eagle, draft_model or ngram; by the draft if not given"},
-            {"set", task.configs.sets, "PATH=VALUE changes a value of the server's config"},
-            {"seed", server.seed, "seed of the simulated runs"},
-            {"predict", task.predict, file_name, "CSV file of runs to predict, written to OUT/predicted.csv"},
-            {"suggest", task.suggest, config::between(1, 100),
-             "print the next N runs to measure, the most valuable one first; among those of --predict if given"},
-            {"question", task.question,
-             {{"best-draft-length", tune::Question::best_draft_length},
-              {"pays", tune::Question::pays},
-              {"max-rate", tune::Question::max_rate}},
-             "what the runs are to decide: best-draft-length, pays, max-rate"},
-            {"draft-length", task.draft_length, config::between(1, 1024),
-             "draft length that --question pays compares with no speculation"},
-            {"settled", task.settled, config::between(0, 100),
-             "suggest no more runs once knowing every speed exactly would gain less than so many percent"},
-            {"minutes", task.minutes, config::between(0.01, 1e5), "suggest runs that take this long in all, at most"},
-            {"prompt", task.prompt_tokens, config::between(1, 1e7), "tokens of a prompt in suggested runs"},
-            {"output", task.output_tokens, config::between(1, 1e7), "tokens of an output in suggested runs"},
-            {"longest", task.longest, config::between(1, 64), "longest draft length in suggested runs"},
-            {"clients", task.clients, config::between(1, 4096), "most clients in suggested runs"},
-            {"out", task.out, "directory for server.yaml, runs.csv, predicted.csv and slopes.csv"},
-            {"force", task.force, "replace other files in --out"},
-            {"threads", task.request.options.threads, read_threads, kThreadsHelp}});
+  line.add(
+      {{"hardware", server.hardware, "the GPU: a name (specsim list hardware) or a file"},
+       {"target", server.target, "the target model: a name (specsim list model) or a file"},
+       {"draft", server.draft, "the draft model"},
+       {"tensor-parallel", server.tensor_parallel, "GPUs that share each layer of the models"},
+       {"dtype", server.dtype, "types of the target: fp8, int4, q4_k_m, ..., or {weights: int4, activations: bf16, cache: fp8}"},
+       {"engine", server.engine,
+        "the server's engine: a name (specsim list engine), or a server.yaml of earlier runs to continue"},
+       {"method", server.method, "eagle, draft_model or ngram; by the draft if not given"},
+       {"set", task.configs.sets, "PATH=VALUE changes a value of the server's config"},
+       {"seed", server.seed, "seed of the simulated runs"},
+       {"predict", task.predict, file_name, "CSV file of runs to predict, written to OUT/predicted.csv"},
+       {"suggest", task.suggest, config::between(1, 100),
+        "print the next N runs to measure, the most valuable one first; among those of --predict if given"},
+       {"question",
+        task.question,
+        {{"best-draft-length", tune::Question::best_draft_length},
+         {"pays", tune::Question::pays},
+         {"max-rate", tune::Question::max_rate}},
+        "the decision that the runs serve: best-draft-length, pays, max-rate"},
+       {"draft-length", task.draft_length, config::between(1, 1024),
+        "draft length that --question pays compares with no speculation"},
+       {"settled", task.settled, config::between(0, 100),
+        "suggest no more runs once perfect knowledge of every speed would gain less than this percentage"},
+       {"minutes", task.minutes, config::between(0.01, 1e5), "longest total time of suggested runs"},
+       {"prompt", task.prompt_tokens, config::between(1, 1e7), "tokens of a prompt in suggested runs"},
+       {"output", task.output_tokens, config::between(1, 1e7), "tokens of an output in suggested runs"},
+       {"longest", task.longest, config::between(1, 64), "longest draft length in suggested runs"},
+       {"clients", task.clients, config::between(1, 4096), "most clients in suggested runs"},
+       {"out", task.out, "directory for server.yaml, runs.csv, predicted.csv and slopes.csv"},
+       {"force", task.force, "replace other files in --out"},
+       {"threads", task.request.options.threads, read_threads, kThreadsHelp}});
 }
 
 // Reads the files that the options name.
@@ -122,7 +123,8 @@ void read_files(TuneTask& task) {
   if (task.suggest && task.predict.empty()) task.request.cells = tune::usual_candidates(typical(task), task.longest, task.clients);
 }
 
-// The factors that the runs say something of: change of GPU time in percent, or milliseconds of host time, with 95 % intervals.
+// The factors on which the runs have information: change of GPU time in percent, or milliseconds of host time, with 95 %
+// intervals.
 void print_factors(const tune::TuneResult& result) {
   report::Table table(report::heads("<factor,<unit,before,before low,before high,after,after low,after high,<what it scales or adds"));
   for (std::size_t i = 0; i < cost::kFactors; ++i) {
@@ -155,8 +157,9 @@ void print_runs(const TuneTask& task, const tune::TuneResult& result) {
   print_table(table);
   for (std::size_t i = 0; i < task.request.runs.size(); ++i)
     if (result.fits[i].weight < kDisagrees)
-      print_words(fmt::format("{} does not agree with the other runs and counts little. Was the server warm, and were its flags the same?",
-                              task.request.runs[i].name));
+      print_words(fmt::format(
+          "{} does not agree with the other runs and has little influence. Was the server warm, and were its flags the same?",
+          task.request.runs[i].name));
 }
 
 std::string runs_csv(const TuneTask& task, const tune::TuneResult& result) {
@@ -178,7 +181,7 @@ std::string runs_csv(const TuneTask& task, const tune::TuneResult& result) {
   return csv.text();
 }
 
-// The benchmark as the user's client runs it. What the run leaves open is left to the client.
+// The benchmark command for the user's client. Settings that the run does not fix keep the client's defaults.
 std::string client_command(const tune::Run& run, const std::string& engine, const std::string& model) {
   const auto option = [](const char* name, const std::optional<double>& value) {
     return value ? fmt::format(" {} {:.6g}", name, std::round(*value)) : std::string();
@@ -217,7 +220,7 @@ void print_suggestions(const TuneTask& task, const tune::TuneResult& result) {
     table.add({fmt::format("{}", i + 1), run.name, fmt::format("{}", run.draft_length), fmt::format("{:.0f}", run.concurrency.value_or(0.0)),
                fmt::format("{:.1f}", own), fmt::format("{:.2f}", 100.0 * one.value), fmt::format("{:.2f}", 100.0 * one.open_after),
                client_command(run, engine, task.request.server.target.value_or("MODEL"))});
-    // A server is known by neither kind of run alone.
+    // One kind of run is not enough to know a server.
     if (one.open_after < settled && (i > 0 || !task.request.runs.empty())) break;
   }
   if (table.empty())

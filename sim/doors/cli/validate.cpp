@@ -1,4 +1,4 @@
-// specsim validate: real runs of held-out prompts against what the simulator says from a calibration on other prompts.
+// specsim validate: compares real runs of held-out prompts with the simulator's predictions from a calibration on other prompts.
 #include "sim/lab/calibrate/validate.h"
 
 #include "sim/doors/cli/command.h"
@@ -24,7 +24,7 @@ namespace specsim::cli {
 
 namespace {
 
-// What is done of an unfinished validation, in a journal.
+// The finished part of an unfinished validation, in a journal.
 class Kept {
  public:
   Kept(const std::string& path, const std::string& identity, bool resume)
@@ -32,7 +32,7 @@ class Kept {
           std::istringstream numbers(record.counts);
           std::vector<double>& values = kept_[{record.cell, record.slab}];
           values.clear();
-          for (std::string x; numbers >> x;) values.push_back(std::strtod(x.c_str(), nullptr));  // errors may be no numbers
+          for (std::string x; numbers >> x;) values.push_back(std::strtod(x.c_str(), nullptr));  // errors may be NaN
         }) {}
   [[nodiscard]] calibrate::KeptWork work() {
     return {[this](std::uint64_t group, std::uint64_t index) {
@@ -49,7 +49,7 @@ class Kept {
   run::Journal journal_;
 };
 
-// Removes an unfinished validation's journal. Throws BadInput for a file of that name that is none.
+// Removes an unfinished validation's journal. Throws BadInput if the file of that name is not a journal.
 void drop_journal(const std::string& path) {
   std::error_code ignored;
   const std::filesystem::file_status status = std::filesystem::symlink_status(path, ignored);
@@ -58,7 +58,7 @@ void drop_journal(const std::string& path) {
   std::string first;
   const bool regular = std::filesystem::is_regular_file(status);
   if (regular) std::getline(std::ifstream(path), first);
-  // A full disk leaves an empty one, or the beginning of its title.
+  // A full disk leaves an empty file, or the beginning of the title.
   const bool torn = regular && kTitle.starts_with(first) && std::filesystem::file_size(path) == first.size();
   if (!torn && !first.starts_with(kTitle))
     throw BadInput({path, 0, 0}, "is no journal of an unfinished run, allowed: another --out, or none of this name there");
@@ -82,7 +82,7 @@ void write_results(const calibrate::Validation& validation, const calibrate::Set
 }
 
 void print_lines(const std::vector<calibrate::ValidationLine>& lines) {
-  print_output("+-: one standard error of what stands before it\n");
+  print_output("+-: one standard error of the figure before it\n");
   report::Table table({{"temp"},
                        {"batch"},
                        {"draft"},
@@ -125,9 +125,9 @@ ExitCode validate_command(const std::vector<std::string>& arguments) {
       "  specsim validate --target models/target --draft models/draft --prompts some.jsonl --held-out others.jsonl --out "
       "results/mine\n");
   add_model_options(line, options);
-  line.add({{"held-out", options.settings.held_out,
-             "the prompts whose runs are predicted; --prompts: those that acceptance is fitted on"},
-            {"resume", resume, "go on with the unfinished run in --out"}});
+  line.add(
+      {{"held-out", options.settings.held_out, "prompts whose runs are predicted; --prompts: prompts for fitting acceptance"},
+       {"resume", resume, "continue the unfinished run in --out"}});
   if (!line.read(arguments)) return ExitCode::fine;
   const double begin = wall_clock();
   complete_settings(line, options);

@@ -1,4 +1,4 @@
-// The lab's commands in a program that is built without the lab (SPECSIM_LAB=OFF): each one says how to get it.
+// The lab's commands in a program built without the lab (SPECSIM_LAB=OFF): each prints how to get it.
 #include "sim/doors/cli/command.h"
 #include "sim/doors/cli/lab_files.h"
 #include "sim/doors/cli/options.h"
@@ -14,7 +14,7 @@ namespace {
 ExitCode refuse(const std::string& command) {
   if (!CommandLine(command, "").read({})) return ExitCode::fine;
   throw BadInput({command, 0, 0},
-                 "this program was built without real models, allowed: one that is built by scripts/setup && scripts/build "
+                 "this program was built without real models, allowed: one built by scripts/setup && scripts/build "
                  "build -DSPECSIM_LAB=ON");
 }
 

@@ -14,9 +14,9 @@ namespace specsim::cli {
 
 namespace {
 
-const config::Interval kChange = config::between(1, 64);  // of a number that changes a model
+const config::Interval kChange = config::between(1, 64);  // for numbers that change a model
 
-// Whether --set replaces what the option of that name stands for; single figures of a preset do not.
+// Whether --set replaces the same setting as the option; changes of single figures of a preset do not.
 bool sets_path(const WorkloadOptions& options, const std::string& name) {
   const std::string path = name == "context" ? "workload.context_length" : "cost." + name;
   const std::vector<std::string>& sets = options.configs.sets;
@@ -26,7 +26,7 @@ bool sets_path(const WorkloadOptions& options, const std::string& name) {
   });
 }
 
-// Throws BadInput where --set touches what the option sets at `path`.
+// Throws BadInput if --set changes a path below the one that the option sets.
 void refuse_set(const WorkloadOptions& options, const std::string& option, const std::string& path) {
   for (const std::string& set : options.configs.sets) {
     const std::string other = set.substr(0, set.find('='));
@@ -40,7 +40,7 @@ void refuse_set(const WorkloadOptions& options, const std::string& option, const
 
 bool in_braces(const std::string& model) { return model.find('{') != std::string::npos; }
 
-// A number that changes the chosen model, if it is given.
+// Adds a number that changes the chosen model, if it is given.
 void add_change(const std::optional<double>& number, const std::string& option, const std::string& key,
                 cost::PresetChoice& model) {
   if (number) model.changes.push_back({key, fmt::format("{:g}", *number), {"--" + option, 0, 0}});
@@ -54,7 +54,7 @@ bool takes_target(const WorkloadOptions& options, const RecordedPair& recorded) 
   return !recorded.target.empty() && !options.target && !sets_path(options, "target");
 }
 
-// The GPUs that a recorded target is cut over, where no option says another number; 1: it is whole.
+// The number of GPUs of the recorded target, if no option sets it; 1: not split.
 std::int64_t recorded_shards(const WorkloadOptions& options, const RecordedPair& recorded) {
   return takes_target(options, recorded) && !options.tensor_parallel ? recorded.tensor_parallel : 1;
 }
@@ -86,7 +86,7 @@ std::optional<cost::PresetChoice> read_target(const WorkloadOptions& options, bo
   return model;
 }
 
-// The draft is cut as the target is, unless something else is asked for: engines cut both alike.
+// By default the draft is split like the target, since engines split both alike.
 std::optional<cost::PresetChoice> read_draft(const WorkloadOptions& options, bool built_in, const RecordedPair& recorded) {
   const char* const own = "draft-tensor-parallel";
   const bool of_table = takes_draft(options, recorded);
@@ -107,7 +107,7 @@ std::optional<cost::PresetChoice> read_draft(const WorkloadOptions& options, boo
   if (const std::int64_t all = recorded_shards(options, recorded); !cut && of_table && !whole && all > 1)
     model.changes.push_back({"tensor_parallel", std::to_string(all), recorded.target_where});
   if (recorded.one_pass && !whole) model.changes.push_back({"one_pass", "true", recorded.draft_where});
-  // A model in braces takes no changes from outside them.
+  // A model in braces cannot be changed from outside the braces.
   if (recorded.one_pass && in_braces(draft) && draft.find("one_pass") == std::string::npos)
     model.name.insert(draft.find_last_of('}'), ", one_pass: true");
   return model;
@@ -117,20 +117,20 @@ std::optional<cost::PresetChoice> read_draft(const WorkloadOptions& options, boo
 
 void add_workload_options(CommandLine& line, WorkloadOptions& options) {
   line.add({{"set", options.configs.sets, "PATH=VALUE replaces a value of the config"},
-            {"seed", options.configs.seed, "seed in place of the config's"},
+            {"seed", options.configs.seed, "replaces the config's seed"},
             {"hardware", options.hardware, "the GPU: a name (specsim list hardware) or a file"},
             {"target", options.target,
              "the target model: a name (specsim list model), a file, or a Hugging Face config.json or its folder"},
             {"draft", options.draft,
              "the draft model, as --target, or {preset: NAME, dtype: fp8}; none: n-grams, or heads inside the target"},
-            {"context", options.contexts, workload_interval("context_length"), "tokens cached by each sequence"},
+            {"context", options.contexts, workload_interval("context_length"), "cached tokens per sequence"},
             {"tensor-parallel", options.tensor_parallel, kChange, "GPUs that share the target"},
             {"draft-tensor-parallel", options.draft_tensor_parallel, kChange,
-             "GPUs that share the draft; as many as share the target, which is what engines demand"},
+             "GPUs that share the draft; default: as many as share the target, which engines require"},
             {"dtype", options.dtype, "types of the target: fp8, int4, ..., or {weights: int4, activations: bf16, cache: fp8}"},
-            {"weight-bits", options.weight_bits, kChange, "bits of a weight of the target's layers"},
-            {"kv-bits", options.kv_bits, kChange, "bits of the target's cached keys and values"},
-            {"engine", options.engine, "what host and launches add: a name (specsim list engine) or a file"}});
+            {"weight-bits", options.weight_bits, kChange, "bits per weight of the target's layers"},
+            {"kv-bits", options.kv_bits, kChange, "bits per cached key and value of the target"},
+            {"engine", options.engine, "engine, which sets host and launch times: a name (specsim list engine) or a file"}});
 }
 
 config::Interval workload_interval(const std::string& key) {
@@ -161,7 +161,7 @@ std::string taken_of(const WorkloadOptions& options, const RecordedPair& recorde
 
 void warn_of_left_out_draft(const WorkloadOptions& options, const RecordedPair& recorded) {
   if (options.draft != "none" || recorded.draft.empty() || recorded.draft == "none") return;
-  print_warning(fmt::format("the table's drafts are those of {}, which --draft none leaves out: no pass of it is priced",
+  print_warning(fmt::format("the table's drafts are those of {}, which --draft none removes: drafting then costs no time",
                             in_braces(recorded.draft) ? "a model" : recorded.draft));
 }
 
@@ -186,7 +186,7 @@ std::vector<spec::Override> workload_overrides(const WorkloadOptions& options, b
     diagnostics.throw_if_any();
     overrides.push_back(*change);
   };
-  // The preset that an option chooses for `path`, if it is given.
+  // Adds the preset that an option chooses for `path`, if it is given.
   const auto add_choice = [&](const std::optional<std::string>& choice, const std::string& option) {
     if (!choice) return;
     refuse_set(options, option, "cost." + option);

@@ -1,4 +1,4 @@
-// What plan and compare share: options that name a workload.
+// Options of plan and compare that name a workload.
 #pragma once
 
 #include "sim/doors/cli/options.h"
@@ -13,15 +13,14 @@
 
 namespace specsim::cli {
 
-// The models that acceptance was recorded with, named as cost.draft and cost.target take them ("": not known), and the places
-// that say so.
+// The models of recorded acceptance, as cost.draft and cost.target take them ("": unknown), and the places that name them.
 struct RecordedPair {
   std::string draft;
   Location draft_where;
   std::string target;
   Location target_where;
   std::int64_t tensor_parallel = 1;
-  bool one_pass = false;  // all drafts of a round came of one pass
+  bool one_pass = false;  // all drafts of a round came from one pass
 };
 RecordedPair recorded_pair(const spec::AcceptanceTable& table);
 
@@ -31,7 +30,7 @@ struct WorkloadOptions {
   std::optional<std::string> hardware;
   std::optional<std::string> target;
   std::optional<std::string> draft;
-  std::vector<std::int64_t> batches;  // empty: not said
+  std::vector<std::int64_t> batches;  // empty: not given
   std::vector<std::int64_t> contexts;
   std::optional<double> tensor_parallel;
   std::optional<double> draft_tensor_parallel;
@@ -43,24 +42,25 @@ struct WorkloadOptions {
 };
 
 // Adds the options hardware, target, draft, context, tensor-parallel, draft-tensor-parallel, weight-bits, kv-bits and engine,
-// which describe a workload, and set and seed, which change whatever experiment there is.
+// which describe a workload. Adds set and seed too, which change any experiment.
 void add_workload_options(CommandLine& line, WorkloadOptions& options);
-// The range of a number of the workload.
+// The allowed range of a number of the workload.
 config::Interval workload_interval(const std::string& key);
-// Refuses --weight-bits, and --kv-bits beside a cache, together with --dtype, which holds `types`: one of the two would be lost.
-// Throws BadInput.
+// Rejects --weight-bits together with --dtype (whose value is `types`), and --kv-bits if --dtype includes a cache, since one of
+// the two would be ignored. Throws BadInput.
 void refuse_two_types(const CommandLine& line, const std::string& types);
-// The options of a workload that were not given, with the defaults that stand in: "--hardware h100-sxm --context 2048"; "" where
-// all were given. `recorded` are the models unless an option says otherwise.
+// The workload options that were not given, with their defaults: "--hardware h100-sxm --context 2048"; "" if all were given. The
+// models are those of `recorded` unless an option names others.
 std::string assumptions(const WorkloadOptions& options, const RecordedPair& recorded = {});
-// What of `recorded` no option replaces: "--target llama-3.1-70b --tensor-parallel 4 --draft llama-3.1-8b"; "" where all is.
+// The settings of `recorded` that no option replaces: "--target llama-3.1-70b --tensor-parallel 4 --draft llama-3.1-8b"; "" if
+// all are replaced.
 std::string taken_of(const WorkloadOptions& options, const RecordedPair& recorded);
-// Warns where --draft none leaves out the model whose drafts are recorded, so that no pass of it is priced.
+// Warns if --draft none removes the model with which the acceptance was recorded, so that drafting costs no time.
 void warn_of_left_out_draft(const WorkloadOptions& options, const RecordedPair& recorded);
 
-// What the options say of the workload, as changes to an experiment's config: one value replaces the experiment's, several are an
-// axis of its sweep. Throws BadInput, too where --set touches what an option stands for: one of the two would be lost.
-// `built_in`: there is no config of the user's.
+// The workload options as changes to an experiment's config: one value replaces the experiment's, several become an axis of its
+// sweep. Throws BadInput, also if --set changes the same setting as an option, since one of the two would be ignored.
+// `built_in`: the user gave no config.
 std::vector<spec::Override> workload_overrides(const WorkloadOptions& options, bool built_in, const RecordedPair& recorded = {});
 
 }  // namespace specsim::cli

@@ -1,7 +1,7 @@
-// specsim._core: what the package specsim for Python is made of. The package itself is in Python, beside this file.
+// specsim._core: the compiled part of the Python package specsim. The package itself is in Python, in the same folder.
 //
-// Work runs on a thread of its own without the interpreter's lock; the thread that called waits, looks for Ctrl-C and tells of
-// the progress, so that a callback in Python never holds up a worker.
+// Work runs on a separate thread without the interpreter's lock. The calling thread waits, checks for Ctrl-C and reports
+// progress, so that a callback in Python never blocks a worker.
 #include "sim/doors/api/specsim.h"
 #include "sim/doors/cli/command.h"
 #include "sim/doors/cli/output_form.h"
@@ -58,16 +58,17 @@ struct Watch {
   std::atomic<double> all{0.0};
 };
 
-thread_local bool in_callback = false;  // this thread is in Python code that a piece of work called
+thread_local bool in_callback = false;  // this thread runs Python code that a piece of work called
 
-// The pieces of work that run. The interpreter's end stops them and waits for them: no frame of C++ may lie below one of Python's
-// then, since the interpreter ends the threads that ask for its lock by unwinding them. And rules come and go while nothing runs.
+// The running pieces of work. The interpreter's end stops them and waits for them. At that time no C++ frame may lie below a
+// Python frame, since the interpreter unwinds threads that ask for its lock. Rules are added and removed only while no work
+// runs.
 class Works {
  public:
-  // Before a piece of work begins, and when it has ended. Never returns where the interpreter is ending.
+  // Called before a piece of work begins, and after it has ended. Never returns if the interpreter is ending.
   void begin(Watch& watch) {
     std::unique_lock lock(mutex_);
-    // What a callback begins belongs to work that runs already, and whoever waits for that must not wait for this.
+    // Work that a callback starts belongs to running work. It must not wait for that, or both would wait forever.
     changed_.wait(lock, [&] { return in_callback || (!ending_ && changing_ == 0); });
     running_.push_back(&watch);
   }
@@ -80,12 +81,12 @@ class Works {
     const std::lock_guard lock(mutex_);
     return ending_;
   }
-  // Takes the interpreter's lock again; never returns where the interpreter is ending, but for a callback, for whose work its end
-  // waits.
+  // Takes the interpreter's lock again. Never returns if the interpreter is ending, except in a callback, since the end waits
+  // for the callback's work.
   void take_lock(PyThreadState* state) {
     {
       std::unique_lock lock(mutex_);
-      while (ending_ && !in_callback) changed_.wait(lock);  // for ever: nothing is left to be done
+      while (ending_ && !in_callback) changed_.wait(lock);  // forever: nothing is left to do
       ++taking_;
     }
     PyEval_RestoreThread(state);
@@ -93,10 +94,10 @@ class Works {
     --taking_;
     changed_.notify_all();
   }
-  // Calls `change` while no work runs, and none begins. Throws BadInput within a callback of work that runs.
+  // Calls `change` while no work runs, and lets none begin. Throws BadInput if called in a callback of running work.
   template <class Change>
   void alone(const Change& change);
-  // At the interpreter's end, with its lock.
+  // Called at the interpreter's end, with its lock.
   void end_all() {
     PyThreadState* const state = PyEval_SaveThread();
     {
@@ -113,18 +114,18 @@ class Works {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Watch*> running_;
-  int taking_ = 0;    // threads that wait for the interpreter's lock
-  int changing_ = 0;  // threads that wait for all work to end
+  int taking_ = 0;    // threads waiting for the interpreter's lock
+  int changing_ = 0;  // threads waiting for all work to end
   bool ending_ = false;
 };
 
-// Never destroyed: threads that the interpreter's end left behind wait in it.
+// Never destroyed: threads may still wait in it after the interpreter's end.
 Works& works() {
   static auto* const all = new Works;
   return *all;
 }
 
-// While it is alive, the interpreter's lock is free for other threads.
+// While an object exists, other threads can take the interpreter's lock.
 class WithoutLock {
  public:
   WithoutLock() : state_(PyEval_SaveThread()) {}
@@ -138,7 +139,7 @@ class WithoutLock {
 
 template <class Change>
 void Works::alone(const Change& change) {
-  if (in_callback) throw BadInput({"rule", 0, 0}, "comes or goes within a rule that is at work, allowed: before or after it");
+  if (in_callback) throw BadInput({"rule", 0, 0}, "added or removed within a running rule, allowed: before or after it");
   const WithoutLock free;
   std::unique_lock lock(mutex_);
   ++changing_;
@@ -154,7 +155,7 @@ void Works::alone(const Change& change) {
   changed_.notify_all();
 }
 
-// Python code that a piece of work calls: the interpreter's lock, in a thread that knows of it.
+// Takes the interpreter's lock for Python code that a worker thread calls.
 class Callback {
  public:
   Callback() : before_(std::exchange(in_callback, true)) {}
@@ -167,8 +168,8 @@ class Callback {
   py::gil_scoped_acquire locked_;
 };
 
-// Runs `work` on another thread, in a context of its own, and waits for it: `progress(done, all)` several times a second, Ctrl-C
-// sets watch.stop and is raised once the work has ended.
+// Runs `work` on another thread, in its own context, and waits for it. Calls `progress(done, all)` several times per second.
+// Ctrl-C sets watch.stop, and is raised once the work has ended.
 template <class Result, class Work>
 Result watched(Watch& watch, const std::function<void(double, double)>& progress, const Work& work) {
   constexpr auto kBetweenLooks = std::chrono::milliseconds(50);
@@ -223,7 +224,7 @@ Result watched(Watch& watch, const std::function<void(double, double)>& progress
     PyErr_Fetch(&type, &value, &trace);
     try {
       result.get();
-    } catch (...) {  // what it ended with is that it was stopped
+    } catch (...) {  // the work reports that it was stopped
     }
     PyErr_Restore(type, value, trace);
     throw py::error_already_set();
@@ -232,7 +233,7 @@ Result watched(Watch& watch, const std::function<void(double, double)>& progress
   return result.get();
 }
 
-// Names of files end at a NUL for the system: another file would be read than was named.
+// The system ends file names at a NUL, so another file than the named one would be read.
 void refuse_nul(const std::string& text) {
   if (text.find('\0') != std::string::npos)
     throw BadInput({"", 0, 0}, fmt::format("\"{}\" has a NUL character, allowed: a text without", text));
@@ -257,7 +258,7 @@ api::Results run(const std::string& config, const std::string& name, bool is_fil
                                [&] { return is_file ? api::run_file(config, options) : api::run_text(config, name, options); });
 }
 
-// A column as a list of numbers where every field is one or empty (NaN), else of texts.
+// A column as a list of numbers if every field is a number or empty (NaN), otherwise of texts.
 py::object column_of(const api::Results& results, std::size_t column) {
   const std::string& name = results.columns[column].name;
   bool numbers = true;
@@ -279,7 +280,7 @@ py::object column_of(const api::Results& results, std::size_t column) {
   return texts;
 }
 
-// What a command of the program prints, as JSON, and its exit status.
+// A command's output as JSON, and its exit status.
 std::pair<int, std::string> command(const std::vector<std::string>& arguments) {
   const cli::Command* found = nullptr;
   for (const cli::Command& one : cli::commands())
@@ -302,7 +303,7 @@ py::array_t<double> array_of(std::span<const double> values) {
   return py::array_t<double>(static_cast<py::ssize_t>(values.size()), values.data());
 }
 
-// What a method of the user's raised, as a mistake of the input: it crosses threads that know nothing of Python.
+// Converts an exception from a user's method to an input error, since it crosses threads that do not know Python.
 [[noreturn]] void throw_raised(const std::string& name, const char* method, py::error_already_set& raised) {
   throw BadInput({fmt::format("rule {}", name), 0, 0}, fmt::format("{} raised {}", method, raised.what()));
 }
@@ -322,8 +323,8 @@ class PythonRule final : public verify::PositionRule {
     const py::array_t<double> drafted = array_of(distributions.drafted);
     const py::handle rule(rule_);
     if (!py::hasattr(rule, "residual")) {
-      // What acceptance leaves of the target: with it, any rule that accepts no more of a token than the target holds is
-      // lossless.
+      // The part of the target that acceptance leaves. With it, any rule that accepts at most the target's probability of a
+      // token is lossless.
       for (std::size_t x = 0; x < weights.size(); ++x)
         weights[x] =
             std::max(0.0, distributions.target[x] - distributions.drafted[x] * accept(target, drafted, static_cast<Token>(x)));
@@ -364,7 +365,7 @@ class PythonRule final : public verify::PositionRule {
   PyObject* rule_;  // kept alive by the registration
 };
 
-// A rule under a name that configs can give, as long as this lives.
+// A rule under a name that configs can use, while this object exists.
 class RegisteredRule {
  public:
   RegisteredRule(const std::string& name, py::object rule, bool lossless) : rule_(std::move(rule)) {
@@ -387,7 +388,7 @@ class RegisteredRule {
       remove();
       return;
     }
-    // Work that runs may use it still, and the interpreter's end waits for nobody: the rule stays.
+    // Running work may still use it, and the interpreter's end does not wait: the rule stays registered.
     static_cast<void>(entry_.release());
     static_cast<void>(rule_.release());
   }
@@ -414,7 +415,7 @@ PYBIND11_MODULE(_core, module) {
   using specsim::InvariantBroken;
   using specsim::IoError;
   py::module_::import("atexit").attr("register")(py::cpp_function([] { python::works().end_all(); }));
-  module.doc() = "What the package specsim is made of; use that.";
+  module.doc() = "Internal module of the package specsim; use the package.";
   module.attr("version") = build_info::version;
   module.attr("commit") = build_info::commit;
 

@@ -1,5 +1,5 @@
-// What only a browser's build has: the door that the page comes in by, YAML without a parser of it, and memory without a system
-// to ask.
+// Parts that only a browser build needs: the entry point for the page, YAML without a parser, and a fixed memory limit instead
+// of asking the system.
 #if defined(__EMSCRIPTEN__)
 
 #include "sim/doors/web/explorer.h"
@@ -14,7 +14,7 @@
 
 namespace specsim {
 
-// What a page may take of a browser's memory without asking for trouble; the heap grows up to twice that.
+// Memory that a page can use safely; the heap grows up to twice that.
 std::size_t available_memory() { return std::size_t{1} << 30; }
 
 }  // namespace specsim
@@ -29,7 +29,7 @@ bool ends_plain(const std::string& text, std::size_t at) {
   return c == ':' && (at + 1 == text.size() || text[at + 1] == ' ');
 }
 
-// Flow style, in which the tables of parameters write their defaults, with quotes around its plain words.
+// Converts flow style, the notation of parameter defaults, to JSON: quotes its plain words.
 std::string flow_as_json(const std::string& text) {
   std::string json;
   for (std::size_t at = 0; at < text.size();) {
@@ -56,13 +56,13 @@ std::string flow_as_json(const std::string& text) {
 
 }  // namespace
 
-// Presets come as JSON here (scripts/web writes them so), which is YAML; defaults of parameters in flow style; a word alone
-// stands for itself.
+// In the browser, presets are JSON (scripts/web writes them), and defaults of parameters are flow style; a single word is a
+// text.
 Value parse_text(const std::string& text, const std::string& name, Diagnostics& diagnostics) {
   const std::size_t first = text.find_first_not_of(" \n\t");
   if (first == std::string::npos) return {};
   if (text[first] == '{' || text[first] == '[' || text[first] == '"') {
-    Diagnostics own;  // JSON as it is, in most texts
+    Diagnostics own;  // most texts are JSON already
     Value value = parse_json(text, name, own);
     return own.empty() ? value : parse_json(flow_as_json(text), name, diagnostics);
   }
@@ -70,13 +70,13 @@ Value parse_text(const std::string& text, const std::string& name, Diagnostics& 
 }
 
 Value parse_file(const std::string& path, Diagnostics& diagnostics) {
-  diagnostics.add({path, 0, 0}, "a file, allowed: names alone, for a page reads no files");
+  diagnostics.add({path, 0, 0}, "a file, allowed: only names, since a page reads no files");
   return {};
 }
 
 }  // namespace specsim::config
 
-// The answer stays where it is until the next question.
+// The answer stays valid until the next question.
 extern "C" EMSCRIPTEN_KEEPALIVE const char* specsim_answer(const char* question) {
   static std::string answer;
   answer = specsim::web::answer(question);

@@ -1,4 +1,4 @@
-// Questions about rounds: one position taken apart, many rounds counted, one round told choice by choice.
+// Questions about rounds: one position in detail, counts over many rounds, one round choice by choice.
 #include "sim/doors/web/questions.h"
 #include "sim/experiments/audit/every_choice.h"
 #include "sim/experiments/judge/rows.h"
@@ -23,7 +23,7 @@ namespace specsim::web {
 
 namespace {
 
-constexpr int kMostTokensShown = 64;  // each has a count of its own: decode::kTopTokens
+constexpr int kMostTokensShown = 64;  // those with separate counts: decode::kTopTokens
 
 struct SeenDistributions {
   std::vector<double> target;
@@ -63,7 +63,7 @@ void check_chain(const spec::Cell& cell) {
     throw BadInput({"decode", 0, 0}, fmt::format("{}, allowed: a chain, without a policy", cell.method_text));
 }
 
-// The rule that decides on each position by itself; nullptr where the verifier judges blocks.
+// The rule that decides on each position separately; nullptr if the verifier judges blocks.
 const verify::PositionRule* position_rule(const spec::Cell& cell) {
   return cell.chain() != nullptr ? cell.chain()->verifier.part.get() : nullptr;
 }
@@ -73,7 +73,7 @@ void check_small(const spec::Cell& cell) {
     throw BadInput({"pair.vocab", 0, 0}, fmt::format("{}, allowed: at most {}", cell.vocab, kMostTokensShown));
 }
 
-// A run that goes on from question to question, as long as these ask about the same config.
+// A run that continues from question to question, as long as these have the same config.
 struct RunInPieces {
   std::string config;
   spec::Experiment experiment;
@@ -97,7 +97,7 @@ std::unique_ptr<RunInPieces> start_run(const Json& question, const std::string& 
   run->seen = std::make_shared<DistributionsKept>(run->facts.observe()(cell));
   run->prepared = run::prepare_cell(cell, run->seen.get(), true);
   if (!run->seen->one_context())
-    throw BadInput({"context", 0, 0}, "several contexts, allowed: process fixed, one distribution all along");
+    throw BadInput({"context", 0, 0}, "several contexts, allowed: process fixed, the same distribution throughout");
   run->simulator.emplace(spec::plan_of(cell), run->prepared, spec::draw_key(cell), cell.draft_length(), cell.sequence_rounds);
   run->counts = run->simulator->empty_counts();
   const std::uint64_t size = run->simulator->chunk_size();
@@ -105,18 +105,18 @@ std::unique_ptr<RunInPieces> start_run(const Json& question, const std::string& 
   return run;
 }
 
-// Weights as shares of their sum; all 0 where it is.
+// Scales weights to sum 1; all 0 if their sum is 0.
 void make_shares(std::vector<double>& weights) {
   double sum = 0.0;
   for (const double weight : weights) sum += weight;
   for (double& weight : weights) weight = sum > 0.0 ? weight / sum : 0.0;
 }
 
-// One position as a rule judges it by itself.
+// One position as a position rule judges it.
 theory::Judgement judged_by(const verify::PositionRule& rule, const SeenDistributions& own) {
   std::vector<double> acceptance(own.target.size());
   for (std::size_t x = 0; x < acceptance.size(); ++x) {
-    // The share of uniforms that the rule accepts, as its threshold has it.
+    // The share of uniforms that the rule accepts, from its threshold.
     const auto passing = verify::accept_threshold(rule.odds(own.seen(), static_cast<Token>(x)));
     acceptance[x] = static_cast<double>(passing) / static_cast<double>(verify::kAcceptAlways);
   }
@@ -126,7 +126,7 @@ theory::Judgement judged_by(const verify::PositionRule& rule, const SeenDistribu
   return theory::judge_accepting(acceptance, own.drafted, residual);
 }
 
-// A block of one position, every outcome of which is played.
+// A block of one position; every outcome is played.
 theory::Judgement judged_by_outcomes(const spec::Cell& cell, const decode::Prepared& prepared) {
   const decode::PreparationPlan plan = spec::plan_of(cell);
   const auto& judging = std::get<decode::BlockJudging>(plan.judging);
@@ -141,8 +141,8 @@ theory::Judgement judged_by_outcomes(const spec::Cell& cell, const decode::Prepa
   return judged;
 }
 
-// Sum of |observed share - probability| over tokens, and what it is on average where `n` tokens are drawn from the target: of
-// each share the mean absolute deviation of a normal variable, sqrt(2 p (1 - p) / (pi n)).
+// Sum of |observed share - probability| over tokens, and its mean if `n` tokens are drawn from the target. The mean uses each
+// share's mean absolute deviation as a normal variable, sqrt(2 p (1 - p) / (pi n)).
 std::pair<double, double> distance(const std::vector<double>& target, const std::vector<double>& observed, double n) {
   double sum = 0.0;
   double expected = 0.0;
@@ -153,10 +153,10 @@ std::pair<double, double> distance(const std::vector<double>& target, const std:
   return {sum, expected};
 }
 
-// The random bits of one round of one sequence, whichever round is played with them.
+// The random bits of one round of one sequence, whatever the number of the round that uses them.
 class RoundBits final : public decode::BitSource {
  public:
-  // `pairs`: final tokens of two sequences share an address, as they do where positions are judged one by one.
+  // `pairs`: final tokens of two sequences share an address, as they do if positions are judged one by one.
   RoundBits(rng::Key key, std::uint64_t sequence, std::uint32_t round, bool pairs)
       : source_(key), sequence_(sequence), round_(round), pairs_(pairs) {}
   rng::BitsPair at(rng::Purpose purpose, std::uint32_t position, std::uint32_t /*word1*/, std::uint64_t /*sequence*/) override {
@@ -222,7 +222,7 @@ Json answer_mass(const Json& question) {
   const SeenDistributions& own = seen.by_depth.front();
   const verify::PositionRule* const rule = position_rule(cell);
   const theory::Judgement judged = rule != nullptr ? judged_by(*rule, own) : judged_by_outcomes(cell, prepared);
-  std::vector<double> acceptance = judged.accepted;  // [token]: chance that it is accepted once it is drafted
+  std::vector<double> acceptance = judged.accepted;  // [token]: probability of acceptance once drafted
   for (std::size_t x = 0; x < acceptance.size(); ++x) acceptance[x] = own.drafted[x] > 0.0 ? acceptance[x] / own.drafted[x] : 0.0;
   std::vector<double> residual = judged.rejected;
   make_shares(residual);
@@ -281,7 +281,7 @@ Json answer_rounds(const Json& question) {
   std::vector<double> observed(target.size());
   double all = 0.0;
   for (const std::uint64_t count : counts.output) all += static_cast<double>(count);
-  for (std::size_t x = 0; x < target.size(); ++x)  // tokens that the target cannot emit share a class: the first stands for them
+  for (std::size_t x = 0; x < target.size(); ++x)  // tokens that the target cannot emit share a class, represented by the first
     if (std::find(run->seen->of_token.begin(), run->seen->of_token.begin() + static_cast<std::ptrdiff_t>(x),
                   run->seen->of_token[x]) == run->seen->of_token.begin() + static_cast<std::ptrdiff_t>(x))
       observed[x] = static_cast<double>(counts.output[run->seen->of_token[x]]);
@@ -321,9 +321,9 @@ Json answer_step(const Json& question) {
   DistributionsKept seen(nullptr);
   const decode::Prepared prepared = run::prepare_cell(cell, &seen, true);
   if (!seen.one_context())
-    throw BadInput({"context", 0, 0}, "several contexts, allowed: process fixed, one distribution all along");
+    throw BadInput({"context", 0, 0}, "several contexts, allowed: process fixed, the same distribution throughout");
   const auto length = static_cast<std::size_t>(cell.draft_length());
-  // The round of the run that has this number: sequences of sequence_rounds rounds, one after the other.
+  // The round with this number in the run: sequences of sequence_rounds rounds, one after the other.
   RoundBits bits(spec::draw_key(cell), number_of_round / cell.sequence_rounds,
                  static_cast<std::uint32_t>(number_of_round % cell.sequence_rounds), !prepared.blocks);
   const decode::Simulator simulator(spec::plan_of(cell), prepared, spec::draw_key(cell), cell.draft_length(), 1);

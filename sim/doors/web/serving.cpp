@@ -42,9 +42,9 @@ load::Load load_of(const Json& question) {
 
 void check_load(load::Load load, double value) {
   if (load == load::Load::rate ? !(value > 0.0 && value <= 1e6) : !(value >= 1.0 && value <= 1e6 && value == std::floor(value)))
-    throw BadInput({"values", 0, 0},
-                   fmt::format("{}, allowed: {}", value,
-                               load == load::Load::rate ? "requests a second above 0" : "a whole number of clients from 1 on"));
+    throw BadInput({"values", 0, 0}, fmt::format("{}, allowed: {}", value,
+                                                 load == load::Load::rate ? "requests per second above 0"
+                                                                          : "a whole number of clients, at least 1"));
 }
 
 std::vector<double> values_of(const Json& question, load::Load load) {
@@ -60,14 +60,14 @@ std::vector<double> values_of(const Json& question, load::Load load) {
   return values;
 }
 
-// What is known of the server that was asked about last: a curve that grows load by load runs each of them once.
+// Results for the server of the last question, so that a curve that grows load by load runs each load once.
 struct CurveSoFar {
   std::string config;
   std::map<std::pair<double, bool>, serve::Summary> known;
   std::map<bool, report::Estimate> capacity;  // [speculative]
 };
 
-// Keeps the steps of a run that begin from a moment on, and stops the run behind the last of them.
+// Keeps the steps of a run that begin after a given moment, and stops the run after the last of them.
 class StepsKept final : public serve::StepObserver {
  public:
   StepsKept(double from_s, std::int64_t most) : from_s_(from_s), most_(most) {}
@@ -112,13 +112,13 @@ Json answer_serve(const Json& question) {
   const std::vector<double> values = values_of(question, load);
   const load::ServeExperiment experiment = server_of(question);
   if (!experiment.counts_requests)
-    throw BadInput({"config", 0, 0}, "serve.arrivals does not say how many requests are sent, allowed: with requests");
+    throw BadInput({"config", 0, 0}, "serve.arrivals does not set the number of requests, allowed: with requests");
   const std::string config = question.at("config").dump();
   if (so_far.config != config) so_far = {config, {}, {}};
   std::vector<load::ServeExperiment> servers;
   std::vector<load::CurvePoint> curve;
   for (const double value : values)
-    for (const bool speculative : {false, true}) {  // as load_curve() has them
+    for (const bool speculative : {false, true}) {  // in the order of load_curve()
       if (speculative && !experiment.speculation) continue;
       const load::ServeExperiment one = load::at_load(experiment, load, value, "values");
       servers.push_back(speculative ? one : load::without_speculation(one));

@@ -1,4 +1,4 @@
-// What benchmark results that a user pastes teach about the server.
+// Learns a server's factors from benchmark results that a user pastes.
 #include "sim/answers/tune/tune.h"
 #include "sim/doors/web/questions.h"
 #include "sim/foundation/base/error.h"
@@ -62,7 +62,7 @@ Json answer_tune(const Json& question) {
   tune::TuneRequest request;
   request.server = described_server(question);
   request.runs = pasted_runs(question, warnings);
-  if (request.runs.empty()) throw BadInput({"runs", 0, 0}, "no run, allowed: one at least");
+  if (request.runs.empty()) throw BadInput({"runs", 0, 0}, "no run, allowed: at least one");
   request.options.threads = 1;
   const tune::TuneResult result = tune::tune(request);
   reply["findings"] = tune::findings(result);

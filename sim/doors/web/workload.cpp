@@ -1,4 +1,4 @@
-// Questions about prices: plans, maps and landscapes.
+// Questions about latencies: plans, maps and landscapes.
 #include "sim/answers/plan/advice.h"
 #include "sim/answers/plan/built_in.h"
 #include "sim/answers/plan/planned.h"
@@ -29,7 +29,7 @@ std::int64_t whole_at(const Json& question, const char* key, std::int64_t otherw
   return static_cast<std::int64_t>(x);
 }
 
-// The model at `key` with what the question changes of it. The draft is cut as the target is: engines cut both alike.
+// The model at `key` with the question's changes. The draft is split like the target, since engines split both alike.
 cost::PresetChoice model_of(const Json& question, const char* key, const std::string& otherwise, bool target) {
   cost::PresetChoice choice{text_at(question, key, otherwise), {key, 0, 0}, {}};
   if (choice.name == "none") return choice;
@@ -62,7 +62,7 @@ double share_at(const Json& question, const char* key) {
   return share;
 }
 
-// What a pasted log or metrics page says of acceptance.
+// The acceptance in a pasted log or metrics page.
 plan::AcceptanceCurve logged_acceptance(const std::string& text, int draft_length, int longest) {
   const Location where{"log", 0, 0};
   logs::LogReader reader;
@@ -70,7 +70,7 @@ plan::AcceptanceCurve logged_acceptance(const std::string& text, int draft_lengt
   const logs::LogContents contents = reader.finish();
   const std::vector<std::size_t> distinct = logs::distinct(contents.found);
   if (distinct.empty())
-    throw BadInput(where, fmt::format("no line tells of speculative decoding ({} read), allowed: a log, metrics or "
+    throw BadInput(where, fmt::format("no line reports speculative decoding ({} read), allowed: a log, metrics or "
                                       "answers of a server that specsim import reads",
                                       contents.lines));
   if (distinct.size() > 1)
@@ -120,7 +120,7 @@ Json even_of(const std::optional<plan::BreakEvenAlpha>& even) {
   return even ? Json{{"alpha", number(even->alpha)}, {"draft_length", even->draft_length}} : Json();
 }
 
-// One cell whose passes are priced in a fixed ratio, as the question says.
+// One cell whose pass latencies have the question's fixed ratio.
 spec::Experiment ratio_experiment(const Json& question) {
   spec::ExperimentValues values = plan::planning_experiment();
   values.cost = {"ratio",
@@ -158,7 +158,7 @@ int longest_of(const Json& question) {
   return static_cast<int>(longest);
 }
 
-// The draft that a table of acceptance was recorded with, and plan's own for any other figure.
+// The draft of the acceptance table, or plan's default for other acceptance.
 std::string draft_without_choice(const Json& question) {
   const auto at = question.find("acceptance");
   if (at == question.end() || !at->is_object() || text_at(*at, "kind", "") != "table") return plan::kDefaultDraft;
@@ -178,7 +178,7 @@ spec::Experiment priced_experiment(const Json& question) {
   };
   preset("cost.hardware", {text_at(question, "hardware", plan::kDefaultHardware), {"hardware", 0, 0}, {}});
   const std::string engine = text_at(question, "engine", "");
-  if (const auto tuned = question.find("tuned"); tuned != question.end() && !tuned->is_null()) {  // answer_tune()'s
+  if (const auto tuned = question.find("tuned"); tuned != question.end() && !tuned->is_null()) {  // from answer_tune()
     const Location where{"tuned", 0, 0};
     const config::Value learned = config::parse_json(tuned->dump(), where.file, diagnostics);
     changes.push_back({"cost.engine",

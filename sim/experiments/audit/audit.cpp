@@ -10,7 +10,7 @@ namespace {
 
 using Kind = families::ContextShape::Kind;
 
-// What stands in the way of an enumeration, whatever the sizes; "": nothing.
+// The reason why this cell cannot be enumerated at any size; "" if it can.
 std::string obstacle(const spec::Cell& cell) {
   switch (cell.contexts->process->shape().kind) {
     case Kind::fixed:
@@ -19,12 +19,12 @@ std::string obstacle(const spec::Cell& cell) {
     case Kind::iid_fresh:
       return "";
     case Kind::by_rank:
-      return "an acceptance table has no distributions, and no text to hold the output to";
+      return "an acceptance table has no distributions, so the output has nothing to be compared with";
     case Kind::other:
       return fmt::format("context process {} does not say how its contexts follow one another", cell.contexts->name);
     default:
-      return "its contexts change by chance, where the audit needs them to change by the tokens alone (fixed, by_depth, markov) "
-             "or to be drawn afresh for every position";
+      return "its contexts change at random, but the audit needs contexts that only the tokens change (fixed, by_depth, markov) "
+             "or that are drawn for every position (fresh)";
   }
 }
 
@@ -50,7 +50,7 @@ void check_size(const spec::Cell& cell) {
   if (shape.contexts > kAuditMaxContexts)
     throw BadInput(cell.places.context,
                    fmt::format("{} contexts, allowed in an audit: at most {}", shape.contexts, kAuditMaxContexts));
-  // Where every text position has distributions of its own, those of the joint distribution stand for contexts.
+  // If every text position has its own distributions, the positions that the joint distribution covers count as contexts.
   auto branches = static_cast<std::uint64_t>(shape.contexts > 0 ? shape.contexts : cell.draft_length() + 1);
   for (int i = 0; i <= cell.draft_length(); ++i) branches *= static_cast<std::uint64_t>(cell.vocab);
   if (branches > kAuditMaxBranches)

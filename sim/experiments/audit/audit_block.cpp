@@ -18,17 +18,17 @@ namespace specsim::audit {
 
 namespace {
 
-// Where a round of a block starts: a context, and the text where the drafter reads it.
+// The start of a round of a block: a context, and the text if the drafter reads it.
 struct BlockStart {
   std::uint32_t context = 0;
   std::vector<Token> text;          // emitted so far
-  std::vector<std::size_t> rounds;  // where a drafter remembers: how long the text was before each round
+  std::vector<std::size_t> rounds;  // if the drafter has memory: the text's length before each round
   bool operator<(const BlockStart& other) const {
     return std::tie(context, text, rounds) < std::tie(other.context, other.text, other.rounds);
   }
 };
 
-// Starts by number, in the order in which they are met: the contexts first.
+// Numbered starts in the order in which they are found; the contexts come first.
 class BlockStarts {
  public:
   std::uint32_t index_of(BlockStart start) {
@@ -37,15 +37,15 @@ class BlockStarts {
     return at->second;
   }
   [[nodiscard]] std::size_t size() const { return starts_.size(); }
-  [[nodiscard]] BlockStart at(std::size_t index) const { return starts_[index]; }  // a copy: more may be added
+  [[nodiscard]] BlockStart at(std::size_t index) const { return starts_[index]; }  // a copy, since starts may be added
 
  private:
   std::map<BlockStart, std::uint32_t> known_;
   std::vector<BlockStart> starts_;
 };
 
-// The simulation must play the enumerated rounds when it is given their random bits: all of the first ones from each context, and
-// one in so many after them.
+// The simulation gets the random bits of enumerated rounds and must play the same rounds. The first kReplayedAll rounds from
+// each context are replayed, then one in so many.
 constexpr std::uint64_t kReplayedAll = 256;
 constexpr std::uint64_t kReplayedEvery = 61;
 
@@ -57,15 +57,15 @@ void replay(const EveryChoice& choices, std::uint32_t context, const decode::Blo
     const SeenRound seen = watched.watch(context, bits);
     SPECSIM_CHECK(seen.emitted == outcome.emitted && seen.accepted + 1 == outcome.emitted.size() &&
                       (fresh || seen.next_context == outcome.next_context),
-                  "a round from context {} goes otherwise with random bits than with choices", context);
+                  "a round from context {} differs between random bits and choices", context);
     watched.check_unwatched(context, bits);
   }
 }
 
-// Every round from every start that the joint distribution can see, and what each leads to.
+// Every round from every start that the joint distribution can reach, and the starts that follow.
 class BlockRounds {
  public:
-  // `contexts`: how many of them a simulation starts in. `companion`: nullptr where nothing is shared.
+  // `contexts`: how many contexts a simulation can start in. `companion`: nullptr if no rows are shared.
   BlockRounds(const spec::Cell& cell, const verify::BlockRule& rule, const families::ContextProcess& process,
               std::size_t contexts, decode::BlockRound& round, decode::BlockRound* companion, WatchedRound& watched)
       : cell_(cell),
@@ -97,10 +97,10 @@ class BlockRounds {
 
  private:
   using Memory = std::shared_ptr<draft::BlockDrafter::Memory>;
-  // Emitted tokens, the context after them, and whether the accepted path ends at a leaf.
+  // Emitted tokens, the next context, and whether the accepted path ends at a leaf.
   using Ends = std::map<std::tuple<std::vector<Token>, std::uint32_t, bool>, long double>;
 
-  // Plays a round with every choice that it can meet. `memory`: what the drafter remembers after it.
+  // Plays a round with every possible choice. `memory`: the drafter's memory after the round.
   Ends every_end(std::size_t index, const BlockStart& start, Memory& memory) {
     std::vector<Token> text(process_.prompt().begin(), process_.prompt().end());
     text.insert(text.end(), start.text.begin(), start.text.end());
@@ -124,8 +124,8 @@ class BlockRounds {
     return ends;
   }
 
-  // The same where a policy shares rows out among this sequence and a companion, which is drafted too, in every way it can be.
-  // The budget's memory is that of the batch's first round.
+  // The same under a policy that shares rows between this sequence and a companion. The companion's block is drafted too, in
+  // every possible way. The budget's memory is that of the batch's first round.
   const decode::BlockRound::Outcome& play_shared(const decode::BlockRound::Start& setting, EveryChoice& choices) {
     const auto length = static_cast<std::size_t>(cell_.draft_length());
     std::vector<draft::LengthPolicy::Outlook> outlooks(2 * length);
@@ -160,7 +160,7 @@ class BlockRounds {
       const auto accepted = static_cast<std::uint32_t>(emitted.size()) - 1;
       const std::uint32_t judged = cell_.verifier().demands.joint ? 0 : accepted + (whole ? 0U : 1U);
       node.ends.push_back({emitted, starts_.index_of(std::move(next)), accepted, judged, probability});
-      memories_.resize(starts_.size(), memory);  // a block is chosen before anything is drawn: the same whatever came out
+      memories_.resize(starts_.size(), memory);  // a block is chosen before any draw, so its memory is the same for all outcomes
     }
   }
 
@@ -170,11 +170,11 @@ class BlockRounds {
   const draft::BlockDrafter& drafter_;
   std::size_t contexts_;
   decode::BlockRound& round_;
-  decode::BlockRound* companion_;  // shares rows with it; nullptr: it is alone
+  decode::BlockRound* companion_;  // a sequence that shares rows with this one; nullptr: none
   WatchedRound& watched_;
   const draft::LengthPolicy* policy_;  // one that shares rows, or nullptr
   draft::LengthPolicy::Memory policy_memory_;
-  std::size_t tokens_ = static_cast<std::size_t>(cell_.draft_length()) + 1;  // emitted, that the joint distribution holds
+  std::size_t tokens_ = static_cast<std::size_t>(cell_.draft_length()) + 1;  // emitted tokens that the joint distribution covers
   bool fresh_ = cell_.contexts->process->shape().contexts == 0;
   BlockStarts starts_;
   std::vector<std::shared_ptr<const draft::BlockDrafter::Memory>> memories_;  // [start]
@@ -192,8 +192,8 @@ AuditReport audit_block(const spec::Cell& cell, const verify::BlockRule& rule, c
       plan, [&](int, int depth, const verify::PositionDistributions& distributions, const decode::OutputClasses&) {
         if (depth == 0) target_text.targets.emplace_back(distributions.target.begin(), distributions.target.end());
       });
-  // Of fresh distributions the first sequence's text positions stand for contexts, as far as a round can see that begins within
-  // the joint distribution; a simulation starts at the first of them.
+  // With fresh distributions, the text positions of the first sequence count as contexts, up to the last one that a round
+  // starting within the joint distribution can reach. A simulation starts at the first position.
   const bool fresh = cell.contexts->process->shape().contexts == 0;
   std::optional<decode::FreshBlocks> window;
   if (fresh) {

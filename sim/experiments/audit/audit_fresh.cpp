@@ -12,8 +12,8 @@
 
 namespace specsim::audit {
 
-// The first sequence's text positions stand for contexts; a round from each is enumerated as far as the joint distribution goes.
-// A simulation starts at the first of them, so that its rounds are played again with their random bits.
+// The text positions of the first sequence count as contexts. A round from each of them is enumerated as far as the joint
+// distribution reaches. A simulation starts at the first position, so only its rounds are replayed with their random bits.
 AuditReport audit_fresh(const spec::Cell& cell, const verify::PositionRule& rule, const AuditOptions& options) {
   constexpr std::uint64_t kSequence = 0;
   const decode::PreparationPlan plan = spec::plan_with_rule(cell, rule);
@@ -44,7 +44,7 @@ AuditReport audit_fresh(const spec::Cell& cell, const verify::PositionRule& rule
         choices.script(highest, bits);
         const SeenRound seen = watched.watch(0, bits);
         SPECSIM_CHECK(seen.emitted == outcome.emitted && static_cast<int>(seen.accepted) == outcome.accepted,
-                      "a round over fresh distributions goes otherwise with random bits than with choices");
+                      "a round over fresh distributions differs between random bits and choices");
         watched.check_unwatched(0, bits);
       }
     } while (choices.advance());

@@ -23,7 +23,7 @@ struct Script {
   std::uint64_t final_token = 0;
 };
 
-// One round's random bits from a script, and how many positions asked for theirs.
+// One round's random bits, read from a script, and the number of positions that requested bits.
 class ScriptedBits final : public decode::BitSource {
  public:
   explicit ScriptedBits(const Script& script) : script_(&script) {}
@@ -52,18 +52,18 @@ class ScriptedBits final : public decode::BitSource {
   std::uint32_t asked_ = 0;
 };
 
-// A round that was played by a script.
+// A round that was played from a script.
 struct ScriptedRound {
   SeenRound seen;
-  std::uint32_t asked = 0;  // positions that asked for random bits
+  std::uint32_t asked = 0;  // positions that requested random bits
   bool operator==(const ScriptedRound&) const = default;
 };
 
-// Every way for a round over positions to go: the hot loop is run with scripted random bits, and each branch gets the share of
-// random numbers that the code really gives it.
+// Every possible round over positions. The hot loop runs with scripted random bits, and each branch gets the share of random
+// numbers that the code really gives it.
 class Explorer {
  public:
-  // `share`: what was found at a (context, position) holds wherever it is met again.
+  // `share`: results found at a (context, position) are reused whenever the pair is met again.
   Explorer(WatchedRound& watched, const TargetText& text, int vocab, bool share)
       : watched_(watched), text_(text), columns_(static_cast<std::size_t>(vocab)), share_(share) {
     for (std::size_t i = 0; i < columns_; ++i) {
@@ -136,7 +136,7 @@ class Explorer {
           columns_, [&](std::uint64_t accept) { return outcome(bits, accept); }, accept_hints);
       std::vector<Group<ScriptedRound>> decided;
       for (const Piece& piece : decisions) add_to(decided, outcome(bits, piece.first), piece);
-      // The same token drawn from elsewhere in the table is decided on alike.
+      // Other pieces of the table that draw the same token must lead to the same decisions.
       for (const Piece& other : drafted.pieces)
         for (const Piece& piece : decisions)
           for (const std::uint64_t accept : {piece.first, piece.last})
@@ -155,7 +155,7 @@ class Explorer {
     }
   }
 
-  // What a draft number does is what follows from it under every probing accept number.
+  // The effect of a draft number is the outcome that follows under every probing accept number.
   template <class OutcomeOf>
   std::vector<Group<std::vector<ScriptedRound>>> draft_groups(const OutcomeOf& outcome) {
     const auto effect = [&](std::uint64_t draft) {
@@ -196,7 +196,7 @@ class Explorer {
     built.steps.push_back({token, probability, node(below)});
   }
 
-  // The final token's turn; `script` fixes all other random bits.
+  // Adds the ends of a round: every final token, with all other random bits fixed by `script`.
   void add_ends(const Path& path, const Script& script, long double probability, RoundNode& built) {
     const auto outcome = [&](std::uint64_t bits) {
       Script with_final = script;

@@ -1,4 +1,4 @@
-// The space of 64-bit random numbers, cut into pieces on which a piece of code does the same.
+// The space of 64-bit random numbers, cut into pieces on which a function is constant.
 #pragma once
 
 #include "sim/foundation/base/check.h"
@@ -19,17 +19,17 @@ struct Piece {
   [[nodiscard]] uint128 size() const { return uint128{last} - first + 1; }
 };
 
-// The share of so many numbers in all 2^64.
+// The share of `count` numbers in all 2^64.
 inline long double share(uint128 count) { return std::ldexp(static_cast<long double>(count), -64); }
 
-// One of `columns` equal columns, as an alias table of that size has them.
+// One of `columns` equal columns, as in an alias table of that size.
 inline Piece column(std::size_t index, std::size_t columns) {
   const auto begin = [&](std::size_t i) { return ((uint128{i} << 64) + columns - 1) / columns; };
   return {static_cast<std::uint64_t>(begin(index)), static_cast<std::uint64_t>(begin(index + 1) - 1)};
 }
 
-// Finds where `at` flips from at(whole.first) to at(whole.last), which differ: the first number of the second kind. `hints` are
-// tried first.
+// Finds where `at` flips from at(whole.first) to at(whole.last), which differ. Returns the first number of the second kind.
+// Tries `hints` first.
 template <class At>
 std::uint64_t find_flip(const Piece& whole, const At& at, const std::vector<std::uint64_t>& hints) {
   const auto before = at(whole.first);
@@ -48,8 +48,8 @@ std::uint64_t find_flip(const Piece& whole, const At& at, const std::vector<std:
   return high;
 }
 
-// All random numbers in pieces on which `at` is constant, in order, if it flips at most once in each column. Adds new flips to
-// `hints`.
+// All random numbers, cut into pieces on which `at` is constant, in order. Assumes at most one flip per column. Adds new flips
+// to `hints`.
 template <class At>
 std::vector<Piece> pieces_of(std::size_t columns, const At& at, std::vector<std::uint64_t>& hints) {
   std::vector<Piece> pieces;

@@ -27,7 +27,8 @@ void ReplayedBits::batch(rng::Purpose purpose, std::uint32_t position, std::uint
   std::fill_n(second, count, bits.second);
 }
 
-// Tables are split in a column for each token, running sums anywhere: more columns than tokens, and bisection in each.
+// Alias tables are split into one column per token; running sums can change anywhere. More columns than tokens, with a bisection
+// in each, cover both.
 constexpr std::size_t kColumnsPerToken = 4;
 
 EveryChoice::EveryChoice(int vocab, Finals finals)
@@ -70,7 +71,7 @@ Token EveryChoice::pick(Use use, int node, int depth, const verify::Pickable& di
 
 bool EveryChoice::accept(int node, verify::Odds odds) {
   if (at_ == made_.size()) {
-    // Uniforms m / 2^53 with m below this pass, the others do not.
+    // Uniforms m / 2^53 pass if m is below this count; the others fail.
     using Count = boost::counting_iterator<std::uint64_t>;  // Debian's emscripten has no std::views::iota
     const std::uint64_t bar = *std::partition_point(
         Count(0), Count(verify::kAcceptAlways), [&](std::uint64_t m) { return verify::accepts(rng::to_unit(m << 11), odds); });
@@ -94,14 +95,14 @@ void EveryChoice::script(bool highest, ReplayedBits& bits) const {
   for (const Choice& choice : made_) {
     const std::uint64_t own = highest ? choice.option().highest : choice.option().lowest;
     bits.set(choice.purpose, choice.position, choice.second, own);
-    // Where all final tokens of a round share an address, so do two sequences.
+    // If all final tokens of a round share an address, two sequences must share it as well.
     if (choice.purpose == rng::Purpose::final_token && finals_ == Finals::one)
       bits.set(choice.purpose, choice.position, true, own);
   }
 }
 
 bool EveryChoice::advance() {
-  SPECSIM_CHECK(at_ == made_.size(), "{} choices asked for of {} made", at_, made_.size());
+  SPECSIM_CHECK(at_ == made_.size(), "{} choices requested of {} made", at_, made_.size());
   at_ = 0;
   while (!made_.empty() && ++made_.back().at == made_.back().options.size()) made_.pop_back();
   return !made_.empty();

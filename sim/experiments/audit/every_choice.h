@@ -1,4 +1,4 @@
-// Every outcome of every random choice of a round in turn, and the random bits that bring each of them about.
+// Enumerates every outcome of every random choice of a round, with random bits that produce it.
 #pragma once
 
 #include "sim/foundation/base/wide.h"
@@ -15,7 +15,7 @@ namespace specsim::audit {
 
 struct Piece;
 
-// Random bits by address, of round 0 of any sequence; zeros where nothing was said.
+// Random bits by address, for round 0 of any sequence. Addresses without bits give zeros.
 class ReplayedBits final : public decode::BitSource {
  public:
   void set(rng::Purpose purpose, std::uint32_t position, bool second, std::uint64_t bits);
@@ -27,12 +27,12 @@ class ReplayedBits final : public decode::BitSource {
   std::map<std::pair<rng::Purpose, std::uint32_t>, rng::BitsPair> bits_;
 };
 
-// A choice's shares of the random numbers are found by bisection of what the shipped code draws with: verify::accepts for
-// decisions, Pickable::pick for tokens. A round is played again and again with this in the place of random numbers, until
-// advance() says that all has been seen.
+// Finds each choice's share of the random numbers by bisection of the code that simulations draw with: verify::accepts for
+// decisions, Pickable::pick for tokens. The caller plays a round again and again with this object in place of random numbers,
+// until advance() returns false.
 class EveryChoice final : public verify::ChoiceSource {
  public:
-  // How final tokens are addressed: by their depth in the block, or one address for all of a round.
+  // The address of a final token: its depth in the block, or one address per round.
   enum class Finals { by_depth, one };
 
   EveryChoice(int vocab, Finals finals);
@@ -41,7 +41,7 @@ class EveryChoice final : public verify::ChoiceSource {
 
   // The round that was just played.
   [[nodiscard]] long double probability() const;
-  // Random bits that make a simulation play the same round: the lowest ones that do, choice by choice, or the highest.
+  // Random bits that make a simulation play the same round: the lowest ones per choice, or the highest.
   void script(bool highest, ReplayedBits& bits) const;
   // Goes on to the next round; false after the last.
   bool advance();

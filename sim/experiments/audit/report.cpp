@@ -22,8 +22,8 @@ class Texts {
  public:
   Texts(const RoundTree& rounds, std::size_t vocab) : nodes_(&rounds.nodes), roots_(&rounds.roots), vocab_(vocab) {}
 
-  // Distribution of the first `tokens` tokens from each start, knowing those of all smaller numbers. A round that emits nothing
-  // loses its probability.
+  // The distribution of the first `tokens` tokens from each start, given those of all smaller lengths. A round that emits
+  // nothing loses its probability.
   void extend() {
     const std::size_t tokens = distributions_.size() + 1;
     std::size_t size = 1;
@@ -62,7 +62,7 @@ class Texts {
       const long double weight = probability * end.probability;
       if (left == 0) {
         distribution[longer] += weight;
-      } else if (left <= distributions_.size()) {  // not so where the round emitted nothing
+      } else if (left <= distributions_.size()) {  // false if the round emitted nothing
         const std::vector<double>& rest = distributions_[left - 1][end.next_start];
         for (std::size_t i = 0; i < rest.size(); ++i)
           distribution[longer * rest.size() + i] += weight * static_cast<long double>(rest[i]);
@@ -76,7 +76,7 @@ class Texts {
   std::vector<std::vector<std::vector<double>>> distributions_;  // [tokens - 1][start][text]
 };
 
-// The target's own distribution of a text of so many tokens, in lexicographic order.
+// The target's own distribution of a text of `tokens` tokens, in lexicographic order.
 std::vector<double> target_texts(const TargetText& text, std::uint32_t context, int tokens) {
   struct Prefix {
     long double probability;
@@ -104,7 +104,7 @@ double variation(const std::vector<double>& a, const std::vector<double>& b) {
   return static_cast<double>(sum / 2.0L);
 }
 
-// What a round's distribution says of its counts.
+// Sums over a round's distribution that predict the simulation's counts.
 class Tallies {
  public:
   Tallies(const std::vector<RoundNode>& nodes, AuditStart& start, bool keep_rounds)

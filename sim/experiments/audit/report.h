@@ -1,4 +1,4 @@
-// Works out what an enumeration of rounds says of the output.
+// Works out the output's distributions from enumerated rounds.
 #pragma once
 
 #include "sim/experiments/audit/audit.h"
@@ -8,8 +8,8 @@
 
 namespace specsim::audit {
 
-// The report on the enumerated `rounds`, which write `text`. Their first roots stand for the contexts of the text, in its order;
-// where a round depends on more than its context there are further ones behind them.
+// The report on the enumerated `rounds` of `text`. The first roots are the contexts of the text, in its order. If a round
+// depends on more than its context, further roots follow.
 AuditReport report_on(const std::string& verifier, int vocab, int draft_length, const RoundTree& rounds, const TargetText& text,
                       const AuditOptions& options);
 

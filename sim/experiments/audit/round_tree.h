@@ -1,4 +1,4 @@
-// What an enumeration of rounds finds: every way for a round to go, and with which probability.
+// The result of an enumeration: every possible round and its probability.
 #pragma once
 
 #include "sim/experiments/audit/audit.h"
@@ -11,10 +11,10 @@
 
 namespace specsim::audit {
 
-constexpr std::size_t kMaxPositions = kAuditMaxDraftLength + 2;  // a faulty loop may draft more than it was asked to
+constexpr std::size_t kMaxPositions = kAuditMaxDraftLength + 2;  // a faulty loop may draft more tokens than requested
 constexpr std::size_t kMaxEmitted = kMaxPositions + 1;
 
-// A place that a round can come to, and all that can follow.
+// A state within a round, and all that can follow it.
 struct RoundNode {
   struct Step {  // the round goes on
     Token token = 0;
@@ -38,11 +38,11 @@ struct RoundTree {
   std::uint64_t rounds_run = 0;
 };
 
-// The text that rounds are to write: where a start stands for a context and, maybe, what went before.
+// The text that the rounds emit. A start is a context, possibly with the text before it.
 struct TargetText {
   std::vector<std::vector<double>> targets;                 // [context][vocab]
   std::function<std::uint32_t(std::uint32_t, Token)> next;  // the context after a token
-  std::size_t starts = 0;                                   // the contexts 0 .. starts - 1 are reported on
+  std::size_t starts = 0;                                   // the report covers contexts 0 .. starts - 1
 };
 
 }  // namespace specsim::audit

@@ -25,7 +25,7 @@ class OneRound final : public decode::RoundSink {
 
 }  // namespace
 
-// The process of a cell, but for where it starts.
+// A cell's context process with another first context.
 class WatchedRound::StartsAt final : public families::ContextProcess {
  public:
   explicit StartsAt(const families::ContextProcess& process) : process_(&process) {}
@@ -53,7 +53,7 @@ WatchedRound::WatchedRound(const decode::PreparationPlan& plan, const decode::Pr
   starts_at_ = process.get();
   started_.process = std::move(process);
   decode::PreparationPlan own = plan;
-  const bool fresh = plan.contexts->process->shape().contexts == 0;  // distributions are drawn on the way
+  const bool fresh = plan.contexts->process->shape().contexts == 0;  // distributions are drawn during the run
   if (!fresh) own.contexts = &started_;
   simulator_.emplace(own, prepared, key, draft_length, 1);
   empty_ = simulator_->empty_counts();
@@ -88,7 +88,7 @@ SeenRound WatchedRound::watch(std::uint32_t context, decode::BitSource& random_b
 void WatchedRound::check_unwatched(std::uint32_t context, decode::BitSource& random_bits) {
   decode::Counts counts = empty_;
   run(context, random_bits, counts, nullptr);
-  SPECSIM_CHECK(counts == watched_, "a round from context {} counts otherwise where nobody watches it", context);
+  SPECSIM_CHECK(counts == watched_, "a round from context {} counts differently without a sink", context);
 }
 
 }  // namespace specsim::audit

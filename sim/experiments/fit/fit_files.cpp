@@ -10,14 +10,14 @@ namespace {
 
 std::string experiment_file(Process process) { return fmt::format("{}.yaml", to_text(process)); }
 
-// A line of fit.csv: a process.
+// A line of fit.csv: one process.
 struct FitLine {
   const FitReport* report = nullptr;
   std::size_t at = 0;
   [[nodiscard]] const ProcessReport& process() const { return report->processes[at]; }
 };
 
-// A figure of the process with so many digits.
+// A figure of the process with `digits` digits.
 report::Column<FitLine> figure_column(const char* name, const char* unit, const char* meaning, double ProcessReport::*value,
                                       int digits) {
   return {name, unit, meaning, [value, digits](const FitLine& line) { return report::csv_real(line.process().*value, digits); }};
@@ -28,29 +28,29 @@ const std::vector<report::Column<FitLine>>& fit_columns() {
   using Report = ProcessReport;
   static const std::vector<report::Column<Line>> list = {
       {"process", "", "the context process", [](const Line& line) { return to_text(line.process().model.process); }},
-      {"parameters", "1", "numbers that were fitted",
+      {"parameters", "1", "fitted parameters",
        [](const Line& line) { return std::to_string(line.process().model.parameters()); }},
       figure_column("log_likelihood", "1", "logarithm of the likelihood of the whole record", &Report::log_likelihood, 6),
-      figure_column("held_out", "1", "log score of a judged position, each fifth of the requests by a fit of the others",
+      figure_column("held_out", "1", "log score per judged position, each fifth of the requests by a fit to the others",
                     &Report::held_out, 6),
-      figure_column("behind_best", "1", "how far the best process that may be used is ahead in held_out", &Report::behind_best,
+      figure_column("behind_best", "1", "how much higher held_out is for the best of the allowed processes", &Report::behind_best,
                     4),
       figure_column("behind_se", "1", "standard error of behind_best, over requests", &Report::behind_error, 4),
       figure_column("tokens_per_round", "tokens", "tokens per round of the fitted process", &Report::tokens_per_round, 6),
       figure_column("p_by_depth", "1", "p-value of the accepted drafts by depth, by parametric bootstrap", &Report::p_by_depth,
                     3),
-      figure_column("p_accepted", "1", "p-value of the distribution of accepted drafts in a round", &Report::p_accepted, 3),
+      figure_column("p_accepted", "1", "p-value of the distribution of accepted drafts per round", &Report::p_accepted, 3),
       figure_column("p_runs", "1", "p-value of the lengths of runs of accepted positions, across rounds", &Report::p_runs, 3),
       figure_column("p_requests", "1", "p-value of the spread of the acceptance rate over requests", &Report::p_requests, 3),
-      {"rejected", "0 or 1", "whether the least of the p-values rejects the process",
+      {"rejected", "0 or 1", "whether the smallest p-value rejects the process",
        [](const Line& line) { return line.process().rejected() ? "1" : "0"; }},
       {"use", "0 or 1", "whether it is the process to use",
        [](const Line& line) { return line.at == line.report->best ? "1" : "0"; }},
       {"short_length", "tokens", "draft length of the short drafts, half the recorded one; 0: there are no shorter ones",
        [](const Line& line) { return std::to_string(line.report->short_length); }},
-      {"extrapolated", "tokens", "tokens per round at the recorded draft length, foretold by a fit to the short drafts alone",
+      {"extrapolated", "tokens", "tokens per round at the recorded draft length, predicted by a fit to only the short drafts",
        [](const Line& line) { return line.report->short_length > 0 ? report::csv_real(line.process().extrapolated, 6) : ""; }},
-      {"extrapolated_z", "1", "how far that is from the recorded figure, in the latter's standard errors",
+      {"extrapolated_z", "1", "distance of extrapolated from the recorded figure, in standard errors of the latter",
        [](const Line& line) { return line.report->short_length > 0 ? report::csv_real(line.process().extrapolated_z, 3) : ""; }}};
   return list;
 }
@@ -61,7 +61,7 @@ std::string fit_csv(const FitReport& report) {
   return report::csv(fit_columns(), lines);
 }
 
-// A line of held_out.csv: a process at a draft length.
+// A line of held_out.csv: one process at one draft length.
 struct HeldOutLine {
   Process process;
   int fitted_at = 0;
@@ -110,7 +110,7 @@ std::vector<std::pair<std::string, std::string>> fit_files(const FitReport& repo
 
 std::vector<report::FileInfo> described_files() {
   return {{"fit.csv of fit", report::column_infos(fit_columns())},
-          {"held_out.csv of fit", report::column_infos(held_out_columns()), "Written where other draft lengths are held out."}};
+          {"held_out.csv of fit", report::column_infos(held_out_columns()), "Written if other draft lengths are held out."}};
 }
 
 }  // namespace specsim::fit

@@ -17,7 +17,7 @@ namespace {
 
 double covariate(std::size_t depth) { return std::log1p(static_cast<double>(depth)); }
 
-// What a text position showed of its draft.
+// The recorded outcome at a text position.
 enum Shown : std::uint8_t { kRejected, kAccepted, kUnjudged, kOutcomes };
 
 struct Position {
@@ -25,7 +25,7 @@ struct Position {
   Shown outcome = kUnjudged;
 };
 
-// Outcomes at `judged_depth` and deeper are left out.
+// Omits outcomes at `judged_depth` and deeper.
 std::vector<Position> positions_of(const RecordedRequest& request, int judged_depth = kMaxDraftLength) {
   std::vector<Position> text;
   const auto add = [&](int depth, Shown outcome) {
@@ -43,7 +43,7 @@ bool falls_with_depth(Process process) {
 }
 bool moves(Process process) { return process == Process::regimes || falls_with_depth(process); }
 
-// Acceptance that falls is written out to this depth; the last entry holds beyond.
+// Falling acceptance is written out to this depth; the last entry holds for deeper positions.
 constexpr std::size_t kWrittenDepths = 16;
 
 void write_out(FittedProcess& model) {
@@ -51,7 +51,7 @@ void write_out(FittedProcess& model) {
     for (std::size_t d = 0; d < model.alpha[s].size(); ++d) model.alpha[s][d] = model.rates.alpha(s, d);
 }
 
-// Expected counts of a step of expectation and maximisation, [state][depth].
+// Expected counts of one expectation-maximisation step, [state][depth].
 struct OutcomeCounts {
   std::vector<std::vector<double>> judged;
   std::vector<std::vector<double>> accepted;
@@ -68,7 +68,7 @@ double likelihood_of(const FallingRates& rates, const OutcomeCounts& counts) {
   return sum;
 }
 
-// Newton's step: the Hessian is an arrow, a diagonal for the levels and a row for the slope.
+// Newton's step. The Hessian is an arrow matrix: a diagonal for the levels and one row for the slope.
 FallingRates newton_step(const FallingRates& rates, const OutcomeCounts& counts) {
   const std::size_t states = counts.judged.size();
   std::vector<double> gradient(states, 0.0);
@@ -93,12 +93,12 @@ FallingRates newton_step(const FallingRates& rates, const OutcomeCounts& counts)
     corner -= row[s] * row[s] / diagonal[s];
   }
   FallingRates step;
-  step.slope = corner > 1e-8 ? slope_gradient / corner : 0.0;  // one depth alone tells no slope
+  step.slope = corner > 1e-8 ? slope_gradient / corner : 0.0;  // one depth alone determines no slope
   for (std::size_t s = 0; s < states; ++s) step.level.push_back((gradient[s] - row[s] * step.slope) / diagonal[s]);
   return step;
 }
 
-// Moves `rates` towards the maximum of the counts' likelihood by a few of Newton's steps, each halved until it gains.
+// Moves `rates` towards the maximum of the counts' likelihood by a few Newton steps. Each step is halved until it gains.
 void improve_rates(FallingRates& rates, const OutcomeCounts& counts) {
   constexpr int kSteps = 4;
   constexpr int kHalvings = 20;
@@ -119,7 +119,7 @@ void improve_rates(FallingRates& rates, const OutcomeCounts& counts) {
   }
 }
 
-// A model's probabilities side by side.
+// A model's probabilities in one place, for fast access.
 template <std::size_t N>
 struct Probabilities {
   using States = std::array<double, N>;
@@ -147,7 +147,7 @@ struct Probabilities {
 
 template <std::size_t N>
 struct Forward {
-  std::vector<std::array<double, N>> sums;  // each position's scaled to one
+  std::vector<std::array<double, N>> sums;  // each position's probabilities scaled to sum 1
   std::vector<double> scales;
 };
 
@@ -180,8 +180,8 @@ double run_forward(const Probabilities<N>& probabilities, const std::vector<Posi
   return log_likelihood + std::log(product);
 }
 
-// Expected counts of one step of expectation and maximisation. Half an acceptance and half a rejection are added to the counts of
-// every probability, so that none becomes 0 or 1 for want of data.
+// Expected counts of one expectation-maximisation step. Half an acceptance and half a rejection are added to every probability's
+// counts, so that none becomes 0 or 1 for lack of data.
 template <std::size_t N>
 struct Counts {
   explicit Counts(std::size_t depths) : judged(depths), accepted(depths) {
@@ -203,7 +203,7 @@ double count_text(const Probabilities<N>& probabilities, const std::vector<Posit
   back.fill(1.0);
   for (std::size_t t = text.size(); t-- > 0;) {
     const std::size_t place = probabilities.place(text[t]);
-    std::array<double, N> here;  // the states' probabilities given the text
+    std::array<double, N> here;  // probabilities of the states given the text
     for (std::size_t s = 0; s < N; ++s) here[s] = forward.sums[t][s] * back[s];
     if (text[t].outcome != kUnjudged)
       for (std::size_t s = 0; s < N; ++s) {
@@ -233,7 +233,7 @@ struct Judged {
   double rejected = 0.0;
 };
 
-// The same of a request that keeps its state: how often it accepted and rejected is all that matters.
+// The same for a request that keeps its state. Only the numbers of acceptances and rejections matter.
 template <std::size_t N>
 double count_request(const Probabilities<N>& probabilities, const Judged& request, Counts<N>& counts) {
   std::array<double, N> here;
@@ -255,10 +255,10 @@ double count_request(const Probabilities<N>& probabilities, const Judged& reques
 struct Texts {
   std::vector<std::vector<Position>> positions;
   std::vector<Judged> judged;  // [request]
-  std::size_t depths = 1;      // depths at which there are outcomes
+  std::size_t depths = 1;      // depths that have outcomes
 };
 
-// One step of expectation and maximisation; returns the likelihood before it.
+// One expectation-maximisation step; returns the likelihood before it.
 template <std::size_t N>
 double improve(FittedProcess& model, const Texts& texts) {
   const Probabilities<N> probabilities(model);
@@ -275,7 +275,7 @@ double improve(FittedProcess& model, const Texts& texts) {
       for (std::size_t d = 0; d < probabilities.depths; ++d) model.alpha[s][d] = counts.accepted[d][s] / counts.judged[d][s];
     if (!moves(model.process)) continue;
     double sum = 0.0;
-    double reachable = 0.0;  // states that the process may move to
+    double reachable = 0.0;  // states that the process can enter
     for (std::size_t r = 0; r < N; ++r) {
       sum += counts.moves[s][r];
       reachable += model.transition[s][r] > 0.0 ? 1.0 : 0.0;
@@ -308,8 +308,7 @@ double with_states(std::size_t states, const Work& work) {
   return states == 3 ? work.template operator()<3>() : work.template operator()<4>();
 }
 
-// Rounds that a request with one alpha takes on average, by the renewal equation m(t) = 1 + sum over e of P(emitted = e) m(t -
-// e).
+// Mean rounds of a request with one alpha, by the renewal equation m(t) = 1 + sum over e of P(emitted = e) m(t - e).
 double rounds_to_emit(double alpha, int draft_length, std::uint64_t tokens) {
   std::vector<double> mean(tokens + 1, 0.0);
   for (std::uint64_t t = 1; t <= tokens; ++t) {
@@ -321,8 +320,8 @@ double rounds_to_emit(double alpha, int draft_length, std::uint64_t tokens) {
   return mean[tokens];
 }
 
-// Shares of rounds that begin a request in each state, where the kinds of requests emit equally many tokens: the kind that takes
-// more rounds for them has the more.
+// Shares of rounds that begin a request in each state, if all kinds of requests emit equally many tokens. A kind that needs more
+// rounds for them has the larger share.
 std::vector<double> by_rounds(const FittedProcess& model, int draft_length, std::uint64_t tokens) {
   const std::size_t states = model.start.size();
   std::vector<double> shares(states, 0.0);
@@ -339,7 +338,7 @@ std::vector<double> by_rounds(const FittedProcess& model, int draft_length, std:
     double rounds = 0.0;
     for (double emitted = 0.0; emitted < static_cast<double>(tokens); rounds += 1.0) {
       std::vector<double> next(states, 0.0);
-      for (int depth = 0; depth <= draft_length; ++depth) {  // `at`: reached this depth, in this state
+      for (int depth = 0; depth <= draft_length; ++depth) {  // `at`: reached this depth in this state
         emitted += std::accumulate(at.begin(), at.end(), 0.0);
         std::vector<double> goes_on(states, 0.0);
         for (std::size_t s = 0; s < states; ++s) {
@@ -359,7 +358,7 @@ std::vector<double> by_rounds(const FittedProcess& model, int draft_length, std:
   return shares;
 }
 
-// Where expectation and maximisation begins.
+// The starting point of expectation-maximisation.
 FittedProcess first_guess(Process process, std::size_t states, std::size_t depths) {
   FittedProcess model;
   model.process = process;
@@ -386,7 +385,7 @@ FittedProcess first_guess(Process process, std::size_t states, std::size_t depth
   return model;
 }
 
-// Of all requests, or of about `most` of them.
+// The texts of all requests, or of about `most` of them.
 Texts texts_of(const std::vector<RecordedRequest>& requests, int judged_depth, std::size_t most) {
   Texts texts;
   for (const std::size_t i : spread_choice(requests.size(), most)) {
@@ -463,7 +462,7 @@ RecordedRequest FittedProcess::simulate(int draft_length, RequestEnd end, rng::S
 
 std::string FittedProcess::yaml(int draft_length, RequestEnd end, std::uint64_t rounds) const {
   const auto draft = [](double a) { return fmt::format("{{family: explicit, probabilities: [{:.4f}, {:.4f}]}}", a, 1.0 - a); };
-  // Rounded so that they sum to one as they stand in the file.
+  // Rounded so that the printed values sum to one.
   const auto distribution = [](const std::vector<double>& weights) {
     std::vector<std::string> texts;
     double left = 1.0;
@@ -482,7 +481,8 @@ std::string FittedProcess::yaml(int draft_length, RequestEnd end, std::uint64_t 
     context = fmt::format("\n  process: by_depth\n  drafts:\n  - {}", fmt::join(drafts, "\n  - "));
   }
   if (process == Process::kept_state || moves(process)) {
-    // Process requests would end a request within a round. States that stay give whole rounds, each state its share of them.
+    // The process `requests` would end a request within a round. States that stay give whole rounds, and each state gets its
+    // share of them.
     std::vector<double> first = start;
     if (process == Process::kept_state && end.rounds == 0) {
       for (std::size_t s = 0; s < first.size(); ++s) first[s] *= rounds_to_emit(alpha[s][0], draft_length, end.tokens);
@@ -501,10 +501,11 @@ std::string FittedProcess::yaml(int draft_length, RequestEnd end, std::uint64_t 
     }
   }
   return fmt::format(
-      "# Fitted to rounds of draft length {}. Longer drafts are extrapolated: specsim fit says how well that went within the "
+      "# Fitted to rounds of draft length {}. Longer drafts are extrapolated: specsim fit reports how well that worked within "
+      "the "
       "record.\n"
       "experiment: fitted_{}\n"
-      "pair:  # acceptance alone: the target is certain of its token, the draft as sure of it as it is accepted\n"
+      "pair:  # acceptance only: the target's token has probability 1, and the draft gives it the acceptance rate\n"
       "  vocab: 2\n  target: {{family: explicit, probabilities: [1, 0]}}\n  draft: {}\n"
       "context: {}\n"
       "decode: {{drafter: {{kind: chain, draft_length: {}}}, verifier: token}}\n",
@@ -520,12 +521,12 @@ FittedProcess fit_process(Process process, std::size_t states, const std::vector
     double before = -std::numeric_limits<double>::infinity();
     for (int step = 0; step < kMostSteps && !(stop != nullptr && *stop); ++step) {
       const double now = with_states(states, [&]<std::size_t N>() { return improve<N>(model, some); });
-      // A gain in log likelihood that is worth another step, and that sums of so many terms can tell.
+      // Another step must gain more than this in log likelihood. Sums of so many terms cannot resolve smaller gains.
       if (now - before < std::max(1e-3, 3e-8 * std::abs(now)) && step > 2) break;
       before = now;
     }
   };
-  // Most steps are taken on a part of a large record, which leads nearly as far.
+  // For a large record most steps use a part of it, which comes nearly as close.
   constexpr std::size_t kPart = 2000;
   if (requests.size() >= 2 * kPart) {
     Texts part = texts_of(requests, judged_depth, kPart);

@@ -24,7 +24,7 @@ double likelihood(const FittedProcess& model, const std::vector<RecordedRequest>
   return sum;
 }
 
-// kept_state and regimes with as many states as the data pay for, by Bayes' information criterion.
+// Fits kept_state or regimes with the number of states that Bayes' information criterion prefers.
 FittedProcess fit_best_size(Process process, const std::vector<RecordedRequest>& requests, const std::atomic<bool>* stop) {
   const auto fitted = [&](std::size_t states) { return fit_process(process, states, requests, kMaxDraftLength, stop); };
   if (process == Process::constant || process == Process::by_depth) return fitted(1);
@@ -42,7 +42,7 @@ FittedProcess fit_best_size(Process process, const std::vector<RecordedRequest>&
   return *best;
 }
 
-// What the bootstrap compares; each a list of counts or figures.
+// Statistics that the bootstrap compares; each is a list of counts or figures.
 enum Statistic : std::size_t { kByDepth, kDistribution, kRuns, kSpread, kStatistics };
 using Figures = std::array<std::vector<double>, kStatistics>;
 
@@ -82,7 +82,7 @@ Figures figures(const std::vector<RecordedRequest>& requests, int draft_length) 
     mean += rate;
     squares += rate * rate;
   }
-  // Shares: how many rounds a request takes is no part of the question.
+  // Shares, since the number of rounds of a request is not tested.
   for (std::size_t depth = 0; depth < depths; ++depth) all[kByDepth][depth] /= std::max(judged[depth], 1.0);
   for (double& x : all[kDistribution]) x /= rounds;
   for (double& x : all[kRuns]) x /= std::max(runs, 1.0);
@@ -91,19 +91,19 @@ Figures figures(const std::vector<RecordedRequest>& requests, int draft_length) 
   return all;
 }
 
-// How far `x` lies from the mean of the replicates, in their variances.
+// The distance of `x` from the replicates' mean, in units of their variances.
 double distance(const std::vector<double>& x, const std::vector<double>& mean, const std::vector<double>& variance) {
   double sum = 0.0;
   for (std::size_t i = 0; i < x.size(); ++i)
     if (variance[i] > 0.0)
       sum += (x[i] - mean[i]) * (x[i] - mean[i]) / variance[i];
-    else if (std::abs(x[i] - mean[i]) > 1e-9)  // what no replicate shows
+    else if (std::abs(x[i] - mean[i]) > 1e-9)  // a value that no replicate has
       return std::numeric_limits<double>::infinity();
   return sum;
 }
 
-// How many tokens a request was to emit, as far as its record tells: its last round began before it had them. Or how many rounds
-// it was to take, where that is not 0.
+// The number of tokens that a request was to emit, as far as its record determines it: the last round began before the request
+// had them. Alternatively the number of rounds, if that is not 0.
 struct Length {
   std::uint64_t least = 1;
   std::uint64_t most = 1;
@@ -122,19 +122,21 @@ std::vector<Length> lengths_of(const std::vector<RecordedRequest>& requests) {
     lengths.assign(requests.size(), {common.least, common.least, 0});
     return lengths;
   }
-  // As many rounds of each and no common length: a record that was cut by rounds, in which requests that accept more say more.
+  // Every request has equally many rounds, and no common length fits. The record was cut by rounds, so requests that accept more
+  // contain more tokens.
   const std::size_t rounds = requests.front().rounds.size();
   if (std::all_of(requests.begin(), requests.end(), [&](const RecordedRequest& one) { return one.rounds.size() == rounds; }))
     for (Length& length : lengths) length.rounds = rounds;
   return lengths;
 }
 
-// The parts of a fit, on several threads.
+// Runs the parts of a fit on several threads.
 class Workers {
  public:
   Workers(const FitRun& run, double all) : run_(run), all_(all) {}
 
-  // Calls work(i) for every i < count, in any order, unless the run is stopped; each is `share` of all that progress counts.
+  // Calls work(i) for every i < count, in any order, unless the run is stopped. Each call counts as `share` of the total
+  // progress.
   void each(std::size_t count, double share, const std::function<void(std::size_t)>& work) {
     for_each(count, run_.threads, [&](std::size_t i) {
       if (stopped()) return;
@@ -187,9 +189,9 @@ void bootstrap(ProcessReport& report, const std::vector<RecordedRequest>& reques
   }
 }
 
-// Tokens per round of texts of these lengths by a model, at a draft length that it need not have been fitted at.
+// Predicted tokens per round of texts of these lengths, at a draft length that the model need not have been fitted at.
 double foretell(const FittedProcess& model, int draft_length, const std::vector<Length>& lengths, rng::Key key) {
-  constexpr std::uint64_t kTexts = 50;  // a fiftieth of the record's own variance is left
+  constexpr std::uint64_t kTexts = 50;  // leaves a fiftieth of the record's own variance
   double sum = 0.0;
   for (std::uint64_t i = 0; i < kTexts; ++i) {
     rng::Stream random(key, rng::Purpose::start, 0, i);
@@ -200,12 +202,12 @@ double foretell(const FittedProcess& model, int draft_length, const std::vector<
   return sum / static_cast<double>(kTexts);
 }
 
-// What a fit to short drafts says of the recorded ones.
+// Extrapolates a fit to short drafts to the recorded draft length.
 void extrapolate(ProcessReport& report, const FittedProcess& from_short, const FitReport& all, const std::vector<Length>& lengths,
                  std::uint64_t seed) {
   report.extrapolated = foretell(from_short, all.draft_length, lengths,
                                  rng::make_key(seed, rng::hash_text(std::string("short ") + to_text(from_short.process))));
-  // Requests that all went alike have no standard error but that of rounding.
+  // If all requests went alike, the only standard error is that of rounding.
   report.extrapolated_z = all.tokens_per_round_error > 1e-9 * all.tokens_per_round
                               ? (report.extrapolated - all.tokens_per_round) / all.tokens_per_round_error
                               : std::numeric_limits<double>::quiet_NaN();
@@ -242,8 +244,8 @@ report::Estimate tokens_per_round_estimate(const std::vector<RecordedRequest>& r
   return ratio_of(tokens, rounds);
 }
 
-// The bootstrap looks at all requests, or at about so many of a large record: they reject what they can, and each of them is
-// simulated kReplicates times.
+// The bootstrap uses all requests, or about so many of a large record. These suffice to reject what can be rejected, and each
+// request is simulated kReplicates times.
 constexpr std::size_t kMostChecked = 2000;
 
 template <class T>
@@ -254,7 +256,7 @@ std::vector<T> some_of(const std::vector<T>& all, const std::vector<std::size_t>
 }
 
 constexpr std::size_t kFolds = 5;
-constexpr double kFitShare = 50.0;  // a fit's share of the progress, where a replicate counts as one
+constexpr double kFitShare = 50.0;  // progress of one fit, in replicates
 
 // The requests outside a fold.
 std::vector<RecordedRequest> without_fold(const std::vector<RecordedRequest>& requests, std::size_t fold) {
@@ -264,7 +266,7 @@ std::vector<RecordedRequest> without_fold(const std::vector<RecordedRequest>& re
   return others;
 }
 
-// What a record says without a fit.
+// The part of the report that needs no fit.
 FitReport report_of(const std::vector<RecordedRequest>& requests, const std::vector<Length>& lengths) {
   FitReport report;
   report.requests = requests.size();
@@ -287,8 +289,8 @@ FitReport report_of(const std::vector<RecordedRequest>& requests, const std::vec
   return report;
 }
 
-// Says which process to use and which to trust beyond the record. scores: [process][request], log scores of held-out requests;
-// `judged`: positions of the whole record.
+// Chooses the process to use and the process to trust beyond the record. scores: [process][request], log scores of held-out
+// requests; `judged`: positions of the whole record.
 void choose_processes(FitReport& report, const std::vector<std::vector<double>>& scores, double judged) {
   const auto n = static_cast<double>(report.requests);
   const auto missed = [&](const ProcessReport& one) {
@@ -311,7 +313,7 @@ void choose_processes(FitReport& report, const std::vector<std::vector<double>>&
   for (std::size_t f = report.processes.size(); f-- > 0;) {
     ProcessReport& one = report.processes[f];
     double squares = 0.0;
-    const double mean = (report.processes[best].held_out - one.held_out) * judged / n;  // a request's
+    const double mean = (report.processes[best].held_out - one.held_out) * judged / n;  // per request
     for (std::size_t i = 0; i < report.requests; ++i) squares += std::pow(scores[best][i] - scores[f][i] - mean, 2);
     one.behind_best = report.processes[best].held_out - one.held_out;
     one.behind_error = std::sqrt(squares * n / (n - 1.0)) / judged;
@@ -340,13 +342,13 @@ FitReport fit_processes(const std::vector<RecordedRequest>& requests, const FitR
   const std::vector<RecordedRequest> checked_requests = some_of(requests, checked);
   const std::vector<Length> checked_lengths = some_of(lengths, checked);
 
-  constexpr std::size_t kFits = kFolds + 1;  // fits of a process; the last is to all requests
+  constexpr std::size_t kFits = kFolds + 1;  // fits per process; the last uses all requests
   Workers workers(run, static_cast<double>(kProcesses.size()) * (static_cast<double>(kFits + 1) * kFitShare + kReplicates));
   std::array<std::array<FittedProcess, kFits>, kProcesses.size()> models;
   workers.each(kProcesses.size() * kFits, kFitShare, [&](std::size_t i) {
     models[i / kFits][i % kFits] = fit_best_size(kProcesses[i / kFits], without_fold(requests, i % kFits), run.stop);
   });
-  // Fits to the short drafts alone, with as many states as all the data pay for.
+  // Fits to the short drafts alone, with the number of states that all data prefer.
   std::array<FittedProcess, kProcesses.size()> from_short;
   workers.each(kProcesses.size(), kFitShare, [&](std::size_t f) {
     if (report.short_length > 0)

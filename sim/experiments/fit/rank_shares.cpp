@@ -24,19 +24,20 @@ constexpr auto kTokens = static_cast<std::size_t>(kVocab);
 static_assert(kTokens % 4 == 0);
 constexpr double kLeastLog = -4.6;  // a deviation of .01
 constexpr double kLogStep = 0.26;   // up to 720
-// Contexts of a block. At temperature 0 shares count contexts, which takes more of them; they are cheap there.
+// Contexts per block. At temperature 0 a share is a count of contexts. That needs more contexts, which are cheap at temperature
+// 0.
 constexpr std::size_t kCounted = 1536;
 constexpr std::size_t kSummed = 320;
-constexpr double kSurelyAccepted = 1e-7;  // chance of a further sibling that is not worth going through the tokens for
-constexpr double kVanishing = -45.0;      // logarithm of a share of the likeliest token that its sum does not feel
-constexpr double kNothing = 1e-9;         // share of a likeliest token's probability below which a token does not matter
+constexpr double kSurelyAccepted = 1e-7;  // a further sibling less likely than this is not worth a pass over the tokens
+constexpr double kVanishing = -45.0;      // logarithm of a share of the likeliest token that does not change its sum
+constexpr double kNothing = 1e-9;         // a token below this share of the likeliest token's probability is ignored
 
 constexpr std::size_t kSigmas = 16;
 constexpr double kSigmaStep = 0.25;  // in the logarithm: up to 42 times the family's sigma
 
 double deviation_at(std::size_t node) { return std::exp(kLeastLog + kLogStep * static_cast<double>(node)); }
 
-// By cubics with the slopes of their neighbours (Catmull and Rom), `t` of the way from `low` to `high`.
+// Cubic interpolation with the slopes of the neighbours (Catmull and Rom), `t` of the way from `low` to `high`.
 double cubic(double before, double low, double high, double after, double t) {
   const double rise = 0.5 * (high - before);
   const double next = 0.5 * (after - low);
@@ -45,10 +46,10 @@ double cubic(double before, double low, double high, double after, double t) {
 
 struct Logits {
   std::vector<double> target;  // at temperature 1
-  std::vector<double> noise;   // normal numbers of standard deviation 1
+  std::vector<double> noise;   // standard normal numbers
 };
 
-// What each rank gets in one context, by deviation: rank after rank.
+// The share of each rank in one context, by deviation, rank after rank.
 class OneContext {
  public:
   OneContext(const Logits& logits, const RankKind& kind, std::size_t ranks) : logits_(&logits), kind_(kind), shares_(ranks) {
@@ -74,7 +75,7 @@ class OneContext {
     for (double& p : target_) p /= sum;
   }
 
-  // Of the draft's likeliest tokens, by sigma and rank.
+  // Shares of the draft's likeliest tokens, by sigma and rank.
   const std::vector<double>& chosen_at(double deviation) {
     find_likeliest(deviation);
     chosen_.clear();
@@ -84,11 +85,11 @@ class OneContext {
     return chosen_;
   }
 
-  // `random`: uniform numbers for the siblings that are drawn.
+  // `random`: uniform numbers for drawn siblings.
   const std::vector<double>& at(double deviation, std::span<const double> random) {
     std::fill(shares_.begin(), shares_.end(), 0.0);
     if (kind_.temperature == 0.0) {
-      // The target's token is behind every token whose threshold has been passed.
+      // The target's token ranks after every token whose threshold has been passed.
       const auto rank =
           static_cast<std::size_t>(std::lower_bound(thresholds_.begin(), thresholds_.end(), deviation) - thresholds_.begin());
       if (rank < shares_.size()) shares_[rank] = 1.0;
@@ -100,17 +101,17 @@ class OneContext {
   }
 
  private:
-  // What a logit is multiplied with.
+  // The factor on each logit.
   [[nodiscard]] double sharpness_at(std::size_t sigma) const {
     return std::exp(kSigmaStep * static_cast<double>(sigma)) / kind_.temperature;
   }
 
-  // As many as there are ranks, in order.
+  // Finds as many likeliest tokens as there are ranks, in order.
   void find_likeliest(double deviation) {
     draft_.resize(kTokens);
     for (std::size_t x = 0; x < kTokens; ++x) draft_[x] = logits_->target[x] + deviation * logits_->noise[x];
     if (shares_.size() == 1) {
-      // By fours, which need not wait for one another.
+      // Four maxima at a time, so that comparisons do not wait for one another.
       std::array<double, 4> most = {draft_[0], draft_[1], draft_[2], draft_[3]};
       for (std::size_t x = 4; x < kTokens; x += 4)
         for (std::size_t lane = 0; lane < 4; ++lane) most[lane] = std::max(most[lane], draft_[x + lane]);
@@ -125,8 +126,8 @@ class OneContext {
     likeliest_.resize(shares_.size());
   }
 
-  // The deviations from which on one token more lies above the target's likeliest in the draft's logits, in order. Every token's
-  // logit moves in a straight line with the deviation.
+  // Thresholds in order: the deviations from which on one token more has a higher draft logit than the target's likeliest token.
+  // Every token's logit is linear in the deviation.
   void pass_thresholds() {
     const std::vector<double>& target = logits_->target;
     const std::vector<double>& noise = logits_->noise;
@@ -138,7 +139,7 @@ class OneContext {
     thresholds_.resize(kept);
   }
 
-  // Target and draft of the tokens that matter to either.
+  // Target and draft probabilities of the tokens that matter to either.
   void fill_draft(double deviation) {
     double most = -std::numeric_limits<double>::infinity();
     for (std::size_t x = 0; x < kTokens; ++x) most = std::max(most, logits_->target[x] + deviation * logits_->noise[x]);
@@ -156,12 +157,12 @@ class OneContext {
     for (double& q : q_) q /= sum;
   }
 
-  // Siblings one after the other: what is accepted of each, on the path on which all before it were rejected.
+  // Shares of siblings that are judged in turn: what is accepted of each, on the path on which all before it were rejected.
   void take_drawn(std::span<const double> random) {
     double left = 1.0;
     for (std::size_t rank = 0; rank < shares_.size(); ++rank) {
       double accepted = 0.0;
-      double excess = 0.0;  // mass of the draft over the target: where a rejected token comes from
+      double excess = 0.0;  // mass of the draft over the target, the source of rejected tokens
       for (std::size_t x = 0; x < p_.size(); ++x) {
         accepted += std::min(p_[x], q_[x]);
         excess += std::max(q_[x] - p_[x], 0.0);
@@ -199,7 +200,7 @@ class OneContext {
   std::vector<double> p_;
   std::vector<double> q_;
   double most_ = 0.0;         // the target's likeliest logit
-  std::vector<double> sums_;  // [sigma], of what the target's probabilities are divided by
+  std::vector<double> sums_;  // [sigma], normaliser of the target's probabilities
   std::vector<double> draft_;
   std::vector<std::size_t> likeliest_;
   std::vector<double> chosen_;
@@ -220,7 +221,7 @@ RankShares::RankShares(const RankKind& kind, std::size_t ranks, std::uint64_t se
   std::vector<double> uniform(ranks);
   for (std::size_t block = 0; block < kBlocks; ++block) {
     for (std::size_t c = 0; c < contexts; ++c) {
-      // Target scales run through their quantiles, which leaves less to chance.
+      // Target scales run through their quantiles, which reduces the sampling error.
       const double deviate = math::normal_quantile((static_cast<double>(c) + 0.5) / static_cast<double>(contexts));
       const double sigma = std::min(family.sigma * std::exp(family.sigma_spread * deviate), families::kLargestScale);
       for (double& logit : logits.target) logit = sigma * normal(random);
@@ -248,13 +249,14 @@ RankShares::RankShares(const RankKind& kind, std::size_t ranks, std::uint64_t se
 
 namespace {
 
-// The trapezoidal rule, over the context's own deviate.
+// The trapezoidal rule over the context's own deviate.
 constexpr double kRuleReach = 6.0;
 constexpr int kRuleSteps = 96;
 
 double unit_of(const TableValues& values) { return values.sigma / SpreadValues().sigma; }
 
-// The logarithm of the standard deviation of a draft's logits, in units of sigma over the family's, at a step of that rule.
+// The logarithm of the standard deviation of a draft's logits, in units of sigma over the family's, at one node of the
+// trapezoidal rule.
 double log_deviation_at(const TableValues& values, std::size_t depth, double deviate) {
   const double drifted = values.drift * values.drift * static_cast<double>(depth);
   const double noise = std::min(values.noise * std::exp(values.noise_spread * deviate), families::kLargestScale);
@@ -293,7 +295,7 @@ std::vector<double> RankShares::at(const TableValues& values, std::size_t depth,
 StretchRates RankShares::by_stretch(const TableValues& values, std::size_t depth, std::size_t block) const {
   const double sigma_steps = std::log(unit_of(values)) / kSigmaStep;
   StretchRates result = {};
-  std::array<double, 2> weights = {};  // by half of what is hard
+  std::array<double, 2> weights = {};  // weights of the two hard halves
   for (int step = 0; step <= kRuleSteps; ++step) {
     const double deviate = kRuleReach * (2.0 * step / kRuleSteps - 1.0);
     const double log_deviation = log_deviation_at(values, depth, deviate);

@@ -72,7 +72,7 @@ FitData read_fit_data(const std::string& path, const std::string& other, const s
   }
   if (data.requests.empty())
     throw BadInput({"--draft-length", 0, 0},
-                   fmt::format("{}, allowed: {} (what {} holds)", draft_length,
+                   fmt::format("{}, allowed: {} (lengths in {})", draft_length,
                                recorded.size() > 1 ? fmt::format("1 to {}", longest) : std::to_string(longest), path));
   if (other.empty()) return data;
   for (RecordedLength& one : read_draft_lengths(other, kind))

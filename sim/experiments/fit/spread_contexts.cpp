@@ -89,7 +89,8 @@ double SpreadContexts::overlap(const SpreadValues& values, double deviate, std::
   return math::overlap(target, draft);
 }
 
-// The targets' distributions, which stay while the draft's scale and spread are sought: half of what an overlap takes.
+// Computes the targets' distributions once, since they stay the same while the draft's scale and spread are sought. This saves
+// half the cost of an overlap.
 void SpreadContexts::settle_targets(const SpreadValues& values) const {
   if (!settled_.empty() && values.sigma == settled_at_.sigma && values.sigma_spread == settled_at_.sigma_spread) return;
   settled_.resize(count() * vocab_);

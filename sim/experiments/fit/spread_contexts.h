@@ -1,4 +1,4 @@
-// Contexts of the family that docs/results/language.md describes, to work out what its parameters lead to.
+// Simulated contexts of the family in docs/results/language.md, used to compute the statistics that its parameters lead to.
 #pragma once
 
 #include "sim/rounds/families/distribution.h"
@@ -10,7 +10,7 @@
 
 namespace specsim::fit {
 
-inline constexpr int kVocab = 1000;  // the one in docs/results/language.md
+inline constexpr int kVocab = 1000;  // as in docs/results/language.md
 
 struct SpreadValues {
   double sigma = 8.0;
@@ -19,23 +19,23 @@ struct SpreadValues {
   double noise_spread = 0.7;
 };
 
-// Always of the same normal numbers, so that figures move smoothly with the parameters. The two scales of a context go through
-// the quantiles of their distribution, which leaves less to chance.
+// Always uses the same normal numbers, so that statistics are smooth in the parameters. The two scales of a context run through
+// the quantiles of their distribution, which reduces the sampling error.
 class SpreadContexts {
  public:
-  // `set`: sets of other numbers are independent of one another, which tells how much chance is in one.
+  // `set`: sets with different numbers are independent, so their spread measures the sampling error.
   explicit SpreadContexts(int vocab, std::uint64_t set = 0);
   [[nodiscard]] std::size_t count() const { return scales_.size(); }
-  // [context]: the entropy of the target's distribution in nats, and the overlap of target and draft.
+  // [context]: the entropy of the target's distribution in nats; and the overlap of target and draft.
   [[nodiscard]] std::vector<double> entropies(const SpreadValues& values) const;
   [[nodiscard]] std::vector<double> overlaps(const SpreadValues& values) const;
-  // The mean overlap of some contexts that have these scales and nothing else in common.
+  // The mean overlap of contexts that have these scales and are otherwise independent.
   [[nodiscard]] double mean_overlap(const SpreadValues& values, const families::ContextScales& scales,
                                     std::size_t contexts) const;
 
  private:
   void fill_target(const SpreadValues& values, double deviate, std::size_t context, std::span<double> logits) const;
-  // From a target's distribution; `draft` holds its logits, and the draft's distribution afterwards.
+  // The overlap with a target's distribution. `draft` holds the draft's logits, and afterwards its distribution.
   [[nodiscard]] double overlap(const SpreadValues& values, double deviate, std::size_t context, std::span<const double> target,
                                std::span<double> draft) const;
   void settle_targets(const SpreadValues& values) const;

@@ -6,7 +6,7 @@ namespace specsim::fit {
 
 namespace {
 
-// At temperature 0 a draft's token is its likeliest one, and trees are of such.
+// At temperature 0 a draft's token is its likeliest one, and trees consist of likeliest tokens.
 bool chooses(const SpreadExperiment& experiment) { return experiment.temperature == 0.0 || experiment.chosen; }
 
 std::string chain(const SpreadExperiment& experiment, int length) {

@@ -51,11 +51,11 @@ struct Bracket {
   [[nodiscard]] bool holds_zero() const { return (at_low > 0.0) != (at_high > 0.0); }
 };
 
-// Where a function that rises or falls throughout crosses zero; the nearer end where it does not.
+// The zero of a monotonic function; the nearer end if it has none.
 double crossing(const std::function<double(double)>& f, Bracket bracket) {
   auto& [low, high, at_low, at_high] = bracket;
   if (!bracket.holds_zero()) return std::abs(at_low) < std::abs(at_high) ? low : high;
-  // False position, the weight of an end that stays halved each time (Illinois).
+  // Regula falsi. The weight of an end that stays is halved each time (Illinois).
   constexpr int kMostSteps = 60;
   for (int step = 0; step < kMostSteps && high - low > 1e-6 * (1.0 + std::abs(high)); ++step) {
     const double middle = low + (high - low) * at_low / (at_low - at_high);
@@ -75,12 +75,13 @@ double crossing(const std::function<double(double)>& f, Bracket bracket) {
   return 0.5 * (low + high);
 }
 
-// The scale at which the contexts' mean is the recorded one, then the spread at which their deviation is, too.
+// Finds the scale at which the contexts' mean equals the recorded mean, then the spread at which their deviation equals the
+// recorded one.
 void meet(const std::function<Moments(double, double)>& of, const Moments& recorded, bool spread_too, double& scale,
           double& spread) {
   const double least = std::log(kLeastScale);
   const double most = std::log(kMostScale);
-  // As the spread settles, so does the scale: it is sought first about where it was, as far off as it last moved.
+  // The scale converges together with the spread. The search for it starts around its last value, as wide as its last move.
   std::optional<double> last;
   double reach = most - least;
   const auto scale_at = [&](double own) {
@@ -102,7 +103,7 @@ void meet(const std::function<Moments(double, double)>& of, const Moments& recor
   scale = scale_at(spread);
 }
 
-// Of means over all positions: what each request adds to the error of mean and deviation.
+// For means over all positions: each request's contribution to the error of mean and deviation.
 struct Influence {
   Moments moments;
   std::vector<double> mean;       // [request]
@@ -131,7 +132,7 @@ Influence influence_of(const std::vector<std::vector<double>>& requests) {
 
 using Matrix = std::vector<std::vector<double>>;
 
-// Gauss and Jordan with pivots. Empty: singular.
+// Gauss-Jordan elimination with pivots. Empty: singular.
 Matrix inverse_of(Matrix a) {
   const std::size_t n = a.size();
   Matrix inverse(n, std::vector<double>(n, 0.0));
@@ -160,7 +161,7 @@ Matrix inverse_of(Matrix a) {
   return inverse;
 }
 
-// What the record says: of the target where its distributions are known, of the overlap's spread where no outcomes stand for it.
+// The record's moments: of the target if its distributions are recorded, of the overlap's spread unless only outcomes are.
 struct Recorded {
   std::optional<Influence> entropy;
   Influence overlap;
@@ -183,17 +184,17 @@ SpreadValues meet_moments(const SpreadContexts& contexts, const Recorded& record
   return values;
 }
 
-// A parameter, and the moment that it was fitted by.
+// A parameter, and the moment that it was fitted to.
 struct Fitted {
   double SpreadValues::*value;
   SpreadParameter SpreadFit::*parameter;
   bool of_entropy = false;
   bool deviation = false;
   double recorded = 0.0;
-  std::vector<double> by_request;  // what each adds to the moment's error
+  std::vector<double> by_request;  // each request's contribution to the moment's error
 };
 
-// [moment] of simulated contexts.
+// [moment] of the simulated contexts.
 std::vector<double> moments_at(const std::vector<Fitted>& fitted, const SpreadContexts& contexts, const SpreadValues& values) {
   const bool entropies = std::any_of(fitted.begin(), fitted.end(), [](const Fitted& one) { return one.of_entropy; });
   const Moments entropy = entropies ? moments_of(contexts.entropies(values)) : Moments{};
@@ -206,7 +207,7 @@ std::vector<double> moments_at(const std::vector<Fitted>& fitted, const SpreadCo
   return result;
 }
 
-// By moment and parameter.
+// Slopes by moment and parameter.
 Matrix slopes_at(const std::vector<Fitted>& fitted, const SpreadContexts& contexts, const SpreadValues& values) {
   const std::size_t n = fitted.size();
   Matrix slopes(n, std::vector<double>(n, 0.0));
@@ -223,13 +224,13 @@ Matrix slopes_at(const std::vector<Fitted>& fitted, const SpreadContexts& contex
   return slopes;
 }
 
-// What several independent sets of simulated contexts say of the moments.
+// Moments from several independent sets of simulated contexts.
 struct OfSets {
   std::vector<double> mean;  // [moment]
-  Matrix covariance;         // [moment][moment], that of the means
+  Matrix covariance;         // [moment][moment], of the means
 };
 
-constexpr std::uint64_t kSets = 8;  // with the first, which the moments were met on
+constexpr std::uint64_t kSets = 8;  // including the first, which the fit used
 
 OfSets of_sets(const std::vector<Fitted>& fitted, const SpreadContexts& first, int vocab, const SpreadValues& values) {
   const std::size_t n = fitted.size();
@@ -246,8 +247,8 @@ OfSets of_sets(const std::vector<Fitted>& fitted, const SpreadContexts& first, i
   return result;
 }
 
-// From what one set of contexts says to what all of them do, whose chance is less, by Newton's steps with the first one's slopes.
-// `inverse`: of those. Returns what the sets say at the values that were found.
+// Moves from a fit on one set of contexts to a fit on all of them, which has less sampling error, by Newton steps with the
+// slopes of the first set. `inverse`: of those slopes. Returns the sets' moments at the solution.
 OfSets refine(const std::vector<Fitted>& fitted, const SpreadContexts& first, int vocab, const Matrix& inverse,
               SpreadValues& values) {
   constexpr int kMostSteps = 4;
@@ -261,7 +262,7 @@ OfSets refine(const std::vector<Fitted>& fitted, const SpreadContexts& first, in
       for (std::size_t j = 0; j < fitted.size(); ++j) next.*fitted[j].value += inverse[j][i] * off;
     }
     if (worst < 2e-5) break;
-    // Where a step would leave what a parameter can be, the moments are met on the first set alone.
+    // If a step would leave a parameter's range, the fit on the first set is kept.
     for (const Fitted& one : fitted) {
       const double low = one.deviation ? 0.0 : kLeastScale;
       const double high = one.deviation ? kMostSpread : kMostScale;
@@ -273,8 +274,8 @@ OfSets refine(const std::vector<Fitted>& fitted, const SpreadContexts& first, in
   return sets;
 }
 
-// Standard errors of the parameters, from those of the moments, over requests and of the simulated contexts, through the slopes
-// of the moments. Empty: the moments do not tell the parameters apart.
+// Standard errors of the parameters. They follow from those of the moments (over requests and over simulated contexts) through
+// the slopes of the moments. Empty: the moments do not identify the parameters.
 std::vector<double> errors_of(const std::vector<Fitted>& fitted, const Matrix& inverse, Matrix covariance) {
   const std::size_t n = fitted.size();
   const std::size_t requests = fitted[0].by_request.size();
@@ -293,22 +294,22 @@ std::vector<double> errors_of(const std::vector<Fitted>& fitted, const Matrix& i
   return errors;
 }
 
-// ---- how positions go with those before them, as the parameters of context process `text`
+// ---- correlation between positions, as the parameters of context process `text`
 
-constexpr std::size_t kFar = 16;         // positions so far apart have nothing but their request in common
-constexpr double kFewestFarPairs = 500;  // the share between requests is told by no fewer
+constexpr std::size_t kFar = 16;         // positions at least this far apart share only their request
+constexpr double kFewestFarPairs = 500;  // fewer pairs give no estimate of the share between requests
 constexpr double kMostPersistence = 0.99;
 constexpr double kMostBetween = 0.9;
 
-// Sums over pairs of positions of one request: of neighbours, of those two apart, and of those kFar and more apart.
+// Sums over pairs of positions of one request: neighbours, two apart, and kFar or more apart.
 struct Pairs {
-  std::array<double, 3> products = {};  // each position's distance from the mean of all, multiplied
+  std::array<double, 3> products = {};  // product of both positions' distances from the overall mean
   std::array<double, 3> count = {};
 };
 
 Pairs pairs_of(const std::vector<double>& request, double mean) {
   Pairs result;
-  double far = 0.0;  // sum over the positions kFar and more before
+  double far = 0.0;  // sum over the positions kFar or more before
   for (std::size_t i = 0; i < request.size(); ++i) {
     const double off = request[i] - mean;
     for (const std::size_t lag : {std::size_t{1}, std::size_t{2}}) {
@@ -335,7 +336,7 @@ Covariances covariances(const Pairs& sums, double of_mean) {
   return result;
 }
 
-// The mean overlap by the two scales of a context, in between those of a grid.
+// The mean overlap by the two scales of a context, interpolated on a grid.
 class OverlapByScales {
  public:
   OverlapByScales(const SpreadContexts& contexts, const SpreadValues& values) {
@@ -356,7 +357,7 @@ class OverlapByScales {
   static constexpr double kReach = 3.0;  // deviates
   static constexpr double kStep = 2.0 * kReach / (kNodes - 1);
   static double node(std::size_t i) { return -kReach + kStep * static_cast<double>(i); }
-  // The node below, and how far above it in steps.
+  // The grid node below, and the distance from it in steps.
   static std::pair<std::size_t, double> below(double deviate) {
     const double steps = std::clamp((deviate + kReach) / kStep, 0.0, static_cast<double>(kNodes - 1));
     const std::size_t i = std::min(static_cast<std::size_t>(steps), kNodes - 2);
@@ -392,7 +393,7 @@ Levels levels_of(const OverlapByScales& overlap, double between_requests) {
   return {variance(of_kind), variance(of_stretch)};
 }
 
-// The share between requests that leads to this covariance of positions far apart, which is nearly in proportion to it.
+// The share between requests that gives this covariance of distant positions. The two are nearly proportional.
 double share_for(const OverlapByScales& surface, double covariance) {
   constexpr int kSteps = 20;
   double share = 0.2;
@@ -404,12 +405,12 @@ double share_for(const OverlapByScales& surface, double covariance) {
   return share;
 }
 
-// The persistence that leads to this covariance of neighbours; it may lie beyond what a probability can be.
+// The persistence that gives this covariance of neighbours. It may lie outside [0, 1].
 double persistence_for(double neighbours, const Levels& levels) {
   return (neighbours - levels.request) / (levels.stretch - levels.request);
 }
 
-// How much of a stretch's covariance is left, on average, between the positions of a record that lie kFar and more apart.
+// The mean share of a stretch's covariance that remains between positions of a record kFar or more apart.
 double left_far_apart(const std::vector<std::vector<double>>& overlap, double persistence) {
   double left = 0.0;
   double pairs = 0.0;
@@ -426,16 +427,16 @@ struct TextParameters {
   double persistence = 0.0;
   double share = 0.0;
   Levels levels;
-  double request = 0.0;  // the covariance far apart that is the request's own; it may be negative by chance
+  double request = 0.0;  // the request's own covariance of distant positions; sampling error can make it negative
 };
 
-// Both are met in turn: what a stretch leaves between positions far apart is not the request's.
+// Iterates between both, since the covariance that a stretch leaves between distant positions does not belong to the request.
 TextParameters parameters_for(const OverlapByScales& surface, const std::vector<std::vector<double>>& overlap,
                               const Covariances& recorded, bool far) {
   constexpr int kSteps = 20;
   TextParameters result;
   result.levels = levels_of(surface, 0.0);
-  double left = 0.0;  // from what is far apart being the request's own: else much of that would pass for persistence
+  double left = 0.0;  // starts with all distant covariance as the request's own; otherwise much of it would count as persistence
   for (int step = 0; step < kSteps; ++step) {
     if (far) {
       result.request = (recorded.at[2] - left * result.levels.stretch) / (1.0 - left);
@@ -453,7 +454,7 @@ TextParameters parameters_for(const OverlapByScales& surface, const std::vector<
   return result;
 }
 
-// The jackknife's standard error of a figure without each of the requests.
+// The jackknife's standard error, from the figure without each request.
 double jackknife(const std::vector<double>& without) {
   const auto n = static_cast<double>(without.size());
   double mean = 0.0;
@@ -469,10 +470,10 @@ struct TextFit {
   std::vector<SpreadMoment> moments;
 };
 
-// `overlap`: [request][position], of every position of a text. Covariances are met: of neighbours by the persistence, of
-// positions far apart in one request by the share between requests, which is taken for 0 where too few positions are far apart.
-// Neither is fitted where scales have no spread. Errors by leaving out one request after the other (the jackknife), the scales
-// held fixed.
+// `overlap`: [request][position], of every position of a text. The persistence is fitted to the covariance of neighbours. The
+// share between requests is fitted to the covariance of distant positions in one request, or 0 if too few positions are far
+// apart. Neither is fitted if the scales have no spread. Errors come from leaving out one request at a time (the jackknife),
+// with the scales fixed.
 TextFit fit_text(const std::vector<std::vector<double>>& overlap, const SpreadContexts& contexts, const SpreadValues& values) {
   TextFit result;
   double mean = 0.0;
@@ -483,7 +484,8 @@ TextFit fit_text(const std::vector<std::vector<double>>& overlap, const SpreadCo
       positions += 1.0;
     }
   mean /= positions;
-  // The record's own mean lies nearer to it than the true one: by its variance, over requests, covariances come out too small.
+  // The record's own mean is nearer to the record than the true mean. Covariances are therefore too small by its variance over
+  // requests, which is added.
   const auto requests = static_cast<double>(overlap.size());
   double of_mean = 0.0;
   Pairs sums;
@@ -510,8 +512,8 @@ TextFit fit_text(const std::vector<std::vector<double>>& overlap, const SpreadCo
   result.persistence = {found.persistence, kUnknown, true};
   result.between_requests = {found.share, kUnknown, far};
 
-  // Without each request, by the slopes at what was found and beyond what a probability can be: an error that stops at a bound
-  // would say nothing of how far the record reaches beyond it.
+  // Jackknife by the slopes at the solution, without clamping to [0, 1]. A clamped error would hide how far the record's
+  // uncertainty reaches beyond the bound.
   const double left = far ? left_far_apart(overlap, found.persistence) : 0.0;
   const double near = std::max(found.share, 0.05);
   const double slope = near / levels_of(surface, near).request;
@@ -608,7 +610,7 @@ SpreadFit fit_spread(const SpreadRecord& record) {
   if (recorded.has_spread)
     add("its deviation", recorded.overlap, false, true, &SpreadValues::noise_spread, &SpreadFit::noise_spread);
   const std::vector<Fitted> all = fitted;
-  // A spread that is at its end is no parameter of the fit any more.
+  // A spread at the end of its range is no longer a parameter of the fit.
   std::erase_if(
       fitted, [&](const Fitted& one) { return one.deviation && !(values.*one.value > 0.0 && values.*one.value < kMostSpread); });
   const Matrix inverse = inverse_of(slopes_at(fitted, contexts, values));
@@ -639,8 +641,8 @@ SpreadFit fit_spread(const SpreadRecord& record) {
 std::string SpreadFit::warning() const {
   if (sigma.fitted) return "";
   return fmt::format(
-      "the target's sigma was not recorded, and {:g} stands for it: rankings of trees of likeliest tokens (tree_dynamic, "
-      "siblings: top_k and their like) rest on that, and have been 40 % off; they are left out of {}",
+      "the target's sigma was not recorded, and the default {:g} is used: rankings of trees of likeliest tokens (tree_dynamic, "
+      "siblings: top_k and similar) depend on it, and were up to 40 % wrong; {} omits them",
       sigma.value, kSpreadFile);
 }
 
@@ -649,8 +651,8 @@ std::string SpreadFit::yaml() const {
     if (!one.fitted) return std::string("not in the record");
     return std::isnan(one.error) ? std::string("fitted") : fmt::format("+- {:.2g}", one.error);
   };
-  // Requests that differ emit equally many tokens: equally many rounds would favour the easy ones. So many that the round that is
-  // cut at the end, a long one as a rule, does not count.
+  // Requests that differ emit equally many tokens; equally many rounds would favour the easy ones. The number is large enough
+  // that the round cut at the end, usually a long one, does not matter.
   const std::string ends = between_requests.value > 0.0 ? ", request_tokens: 1000" : "";
   const std::string context =
       persistence.fitted ? fmt::format(
@@ -659,20 +661,20 @@ std::string SpreadFit::yaml() const {
                                told(persistence), told(between_requests), persistence.value, between_requests.value, ends)
                          : "context: {process: iid, pool: 256}\n";
   return spread_experiment(
-      {.heading = fmt::format(
-           "# Distributions like those of a record of {} requests, {} positions: contexts differ in how open they are and in how "
-           "well\n"
-           "# the draft knows them. Standard errors: sigma {}, its spread {}; noise {}, its spread {}.\n",
-           requests, positions, told(sigma), told(sigma_spread), told(noise), told(noise_spread)),
+      {.heading = fmt::format("# Distributions like those of a record of {} requests, {} positions: contexts differ in their "
+                              "entropy and in how "
+                              "well\n"
+                              "# the draft knows them. Standard errors: sigma {}, its spread {}; noise {}, its spread {}.\n",
+                              requests, positions, told(sigma), told(sigma_spread), told(noise), told(noise_spread)),
        .vocab = vocab,
        .values = {sigma.value, sigma_spread.value, noise.value, noise_spread.value},
        .context = context,
        .trees = sigma.fitted,
        .left_out = sigma.fitted
                        ? ""
-                       : "# Left out: trees of likeliest tokens (tree_dynamic, siblings: top_k and their like). They rest "
+                       : "# Omitted: trees of likeliest tokens (tree_dynamic, siblings: top_k and similar). They depend "
                          "on the target's sigma, which\n"
-                         "# was not recorded: with the default they have been 40 % off. Chains and drawn siblings rest on "
+                         "# was not recorded: with the default they were up to 40 % wrong. Chains and drawn siblings depend on "
                          "the overlaps.\n"});
 }
 

@@ -1,4 +1,4 @@
-// What fits of synthetic distributions say: parameters, and the figures that they were made to meet.
+// The results of fits of synthetic distributions: parameters, and the figures that they were fitted to.
 #pragma once
 
 #include <limits>
@@ -8,14 +8,14 @@ namespace specsim::fit {
 
 inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-// A parameter of the family. NaN for an error: it was not fitted, or one request alone does not tell.
+// A parameter of the family. Its error is NaN if it was not fitted, or if a single request gives no error.
 struct SpreadParameter {
   double value = 0.0;
-  double error = 0.0;  // standard error, over requests and of the simulated contexts that moments were worked out from
+  double error = 0.0;  // standard error, over requests and over simulated contexts
   bool fitted = false;
 };
 
-// A figure that the fit is made to meet.
+// A figure that the fit matches.
 struct SpreadMoment {
   std::string name;
   double recorded = 0.0;

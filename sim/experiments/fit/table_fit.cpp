@@ -27,11 +27,11 @@ constexpr double kMostDrift = 300.0;
 constexpr double kPoint = 0.01;
 constexpr double kLeastKept = 1e-6;  // persistence
 constexpr double kMostKept = 0.99;
-constexpr double kRise = 0.002;  // tokens per round, relative: what a chain has to have over one of equal depths
+constexpr double kRise = 0.002;  // tokens per round, relative: how much a chain must exceed one of equal depths
 constexpr std::size_t kDepthsOfRise = 3;
 constexpr std::size_t kDepthsOfSpread = 4;
 
-// Where a function that falls crosses zero, to 2^-halvings of the interval; the nearer end where it does not.
+// The zero of a falling function, to 2^-halvings of the interval; the nearer end if it has none.
 double falls_to_zero(const std::function<double(double)>& f, double low, double high, int halvings = 40) {
   const double at_low = f(low);
   if (!(at_low > 0.0)) return low;
@@ -48,7 +48,7 @@ double falls_to_zero_by_logarithm(const std::function<double(double)>& f, double
   return std::exp(falls_to_zero([&](double x) { return f(std::exp(x)); }, std::log(low), std::log(high), halvings));
 }
 
-// What the table says that the parameters are to meet.
+// The table's figures that the parameters are fitted to.
 struct Aims {
   double first = 0.0;  // share of the first rank at the first depth
   double ranks = 0.0;  // share of all ranks there together
@@ -56,10 +56,10 @@ struct Aims {
   std::vector<double> chain;  // first ranks by depth
   bool tells_sigma = false;
   bool rises =
-      false;  // a chain has more tokens per round than one whose depths are all like the first, and depths enough to tell
+      false;  // the chain has more tokens per round than one whose depths all equal the first, and enough depths to show it
 };
 
-// Of a chain with these rates: 1 + a1 + a1 a2 + ...
+// Tokens per round of a chain with these rates: 1 + a1 + a1 a2 + ...
 double tokens_of(const std::vector<double>& rates) {
   double tokens = 1.0;
   double reached = 1.0;
@@ -78,7 +78,7 @@ Aims aims_of(const TableRecord& record) {
   return aims;
 }
 
-// Depths that the context process tells apart: the last stands for what is beyond.
+// The number of depths that the context process distinguishes; the last covers all deeper ones.
 std::size_t depths_of(std::size_t rows) { return std::clamp<std::size_t>(rows, 2, kMaxDraftLength); }
 
 // A distribution over kinds of stretches.
@@ -94,8 +94,8 @@ Law step_on(const Law& law, double persistence) {
 }
 
 struct RoundLaws {
-  std::vector<double> reached;  // [depth]: share of rounds that accept so many tokens and more
-  Law next = {};                // where the next round begins
+  std::vector<double> reached;  // [depth]: share of rounds that accept at least so many tokens
+  Law next = {};                // start of the next round
 };
 
 RoundLaws go_round(const std::vector<StretchRates>& by_depth, double persistence, Law law) {
@@ -129,7 +129,7 @@ std::vector<double> rates_along_text(const std::vector<StretchRates>& by_depth, 
     law[from] = 1.0;
     rounds[from] = go_round(by_depth, persistence, law).next;
   }
-  // After 2^20 rounds every beginning has led to the same law.
+  // After 2^20 rounds every start has led to the same distribution.
   for (int doubling = 0; doubling < 20; ++doubling) {
     std::array<Law, kStates> twice = {};
     for (std::size_t from = 0; from < kStates; ++from)
@@ -146,9 +146,9 @@ std::vector<double> rates_along_text(const std::vector<StretchRates>& by_depth, 
 
 namespace {
 
-// [depth], of a chain of `depths`.
+// [depth], for a chain of `depths` tokens.
 std::vector<double> chain_of(const RankShares& shares, const TableValues& values, std::size_t depths, std::size_t block) {
-  if (values.persistence > 0.0)  // without drift every depth is alike
+  if (values.persistence > 0.0)  // without drift all depths are equal
     return rates_along_text(std::vector<StretchRates>(depths, shares.by_stretch(values, 0, block)), values.persistence);
   std::vector<double> rates;
   for (std::size_t depth = 0; depth < depths; ++depth) rates.push_back(shares.at(values, depth, 1, block)[0]);
@@ -159,7 +159,7 @@ double first_share(const RankShares& shares, const TableValues& values, std::siz
   return values.persistence > 0.0 ? chain_of(shares, values, depths, block)[0] : shares.at(values, 0, 1, block)[0];
 }
 
-// The first rank of the first depth is met by the noise, or by the target's sigma and then the noise. `values` has the spread and
+// Fits the first rank of the first depth by the noise, or by the target's sigma and then the noise. `values` has the spread and
 // the persistence.
 TableValues meet_first(const RankShares& shares, const Aims& aims, TableValues values, std::size_t block, int halvings = 40) {
   const auto above = [&](double noise, double sigma) {
@@ -180,7 +180,7 @@ TableValues meet_first(const RankShares& shares, const Aims& aims, TableValues v
   return values;
 }
 
-// By how much rates by depth are off, squared, as often as each depth is reached.
+// The squared error of the rates by depth, weighted by how often each depth is reached.
 double misfit(const std::vector<double>& found, const std::vector<double>& wanted) {
   double squares = 0.0;
   double reached = 1.0;
@@ -191,10 +191,11 @@ double misfit(const std::vector<double>& found, const std::vector<double>& wante
   return squares;
 }
 
-// Rates that rise with depth: positions that are reached lie in easy stretches. A chain's tokens per round are met by the
-// persistence, or by the draft's spread at the persistence at which rates by depth are least off.
+// Fits rates that rise with depth, which happens when the deeper positions that rounds reach lie in easy stretches. The
+// persistence is fitted to a chain's tokens per round, or the draft's spread at the persistence with the least error of rates by
+// depth.
 TableValues meet_rise(const RankShares& shares, const Aims& aims, std::size_t block) {
-  constexpr int kFewSteps = 22;  // to a millionth of what is searched
+  constexpr int kFewSteps = 22;  // to a millionth of the interval
   const double wanted = tokens_of(aims.chain);
   const auto with = [&](double persistence, double spread) {
     TableValues own;
@@ -210,7 +211,7 @@ TableValues meet_rise(const RankShares& shares, const Aims& aims, std::size_t bl
     return with(kept, falls_to_zero([&](double spread) { return below(with(kept, spread)); }, 0.0, kMostNoiseSpread, kFewSteps));
   };
   const auto off = [&](double kept) { return misfit(chain_of(shares, at(kept), aims.chain.size(), block), aims.chain); };
-  // The least of a few, then between its neighbours by thirds.
+  // The best of a few nodes, then a ternary search between its neighbours.
   const std::vector<double> nodes = {kLeastKept, 0.2, 0.4, 0.6, 0.7, 0.8, 0.85, 0.9, 0.94, 0.97, kMostKept};
   std::vector<double> found;
   for (const double kept : nodes) found.push_back(off(kept));
@@ -231,7 +232,7 @@ TableValues meet_rise(const RankShares& shares, const Aims& aims, std::size_t bl
 TableValues meet(const RankShares& shares, const Aims& aims, std::size_t block) {
   if (aims.rises) return meet_rise(shares, aims, block);
   TableValues values;
-  // More spread at the same first rank: more contexts where no rank is right.
+  // More spread at the same first rank means more contexts where no rank is right.
   if (aims.rank_count > 1)
     values.noise_spread = falls_to_zero(
         [&](double spread) {
@@ -254,7 +255,7 @@ TableValues meet(const RankShares& shares, const Aims& aims, std::size_t block) 
   return values;
 }
 
-// Standard errors from fits with each of the independent parts of the contexts.
+// Standard errors from fits to each of the independent parts of the contexts.
 void add_errors(TableFit& fit, const RankShares& shares, const Aims& aims) {
   std::vector<TableValues> by_block;
   for (std::size_t block = 0; block < RankShares::kBlocks; ++block) by_block.push_back(meet(shares, aims, block));
@@ -300,9 +301,9 @@ FigureRole role_of(const Aims& aims, std::size_t depth, std::size_t rank) {
 void add_figures(TableFit& fit, const RankShares& shares, const Aims& aims, const TableValues& values) {
   const std::vector<std::vector<double>>& table = fit.record.acceptance;
   const std::vector<double> chain = chain_of(shares, values, table.size(), RankShares::kAll);
-  std::size_t same = 0;  // figures of the last depth that was added
+  std::size_t same = 0;  // figures of the depth added last
   for (std::size_t depth = 0; depth < table.size(); ++depth) {
-    // Depths that neither the table nor the fit tells apart are one line.
+    // Depths that are equal in both the table and the fit share one line.
     if (depth > 1 && table[depth] == table[depth - 1] && values.drift == 0.0 && values.persistence == 0.0) {
       for (std::size_t i = fit.figures.size() - same; i < fit.figures.size(); ++i) fit.figures[i].last = depth + 1;
       continue;
@@ -316,7 +317,7 @@ void add_figures(TableFit& fit, const RankShares& shares, const Aims& aims, cons
 }
 
 std::string told(const SpreadParameter& one) {
-  if (!one.fitted) return "default, not told by the table";
+  if (!one.fitted) return "default, not determined by the table";
   return one.value > 0.0 ? fmt::format("+- {:.2g} of the fit's own contexts", one.error) : "at its end, 0";
 }
 
@@ -361,7 +362,7 @@ const TableFigure& TableFit::worst() const {
 
 namespace {
 
-// Whether a figure is missed: a probability at all, a chain's tokens per round by this share of them.
+// Whether a figure is missed: a probability by any amount, a chain's tokens per round by this share of them.
 bool missed(const TableMoment& one, double share_of_tokens) {
   constexpr double kProbability = 0.002;
   return std::abs(one.fit - one.table) > (one.table > 1.0 ? share_of_tokens * one.table : kProbability);
@@ -393,30 +394,32 @@ std::string TableFit::warning() const {
   std::vector<std::string> lacks;
   if (!tells_trees())
     lacks.push_back(fmt::format(
-        "does not tell {}: rankings of trees of likeliest tokens (tree_dynamic, siblings: top_k and their like) rest on a "
+        "does not determine {}: rankings of trees of likeliest tokens (tree_dynamic, siblings: top_k and similar) depend on a "
         "default",
-        record.kind.temperature == 0.0 || record.kind.likeliest ? "how the draft's further ranks do" : "the target's sigma"));
+        record.kind.temperature == 0.0 || record.kind.likeliest ? "the acceptance of the draft's further ranks"
+                                                                : "the target's sigma"));
   if (!tells_drawn())
     lacks.push_back(
-        fmt::format("is of the draft's likeliest tokens, and does not tell how surely the draft knows the target's "
-                    "other ones: rankings of drawn drafts (selection: sampled, block, without_replacement and their "
-                    "like) rest on {}",
-                    sigma.fitted ? "sigma and value, of which it tells one" : "the target's sigma, a default"));
+        fmt::format("describes the draft's likeliest tokens, and does not determine how well the draft knows the target's "
+                    "other tokens: rankings of drawn drafts (selection: sampled, block, without_replacement and "
+                    "similar) depend on {}",
+                    sigma.fitted ? "sigma and value, of which it determines only one" : "the target's sigma, a default"));
   if (lacks.empty()) return "";
-  return fmt::format("the table {}; they are left out of {}", fmt::join(lacks, "; and it "), kSpreadFile);
+  return fmt::format("the table {}; {} omits them", fmt::join(lacks, "; and it "), kSpreadFile);
 }
 
 std::string TableFit::left_out() const {
   std::string lines;
   if (!tells_trees())
     lines += fmt::format(
-        "# Left out: trees of likeliest tokens (tree_dynamic, siblings: top_k and their like), which rest on a "
-        "default: the table\n# does not tell {}.\n",
-        record.kind.temperature == 0.0 || record.kind.likeliest ? "how the draft's further ranks do" : "the target's sigma");
+        "# Omitted: trees of likeliest tokens (tree_dynamic, siblings: top_k and similar), which depend on a "
+        "default: the table\n# does not determine {}.\n",
+        record.kind.temperature == 0.0 || record.kind.likeliest ? "the acceptance of the draft's further ranks"
+                                                                : "the target's sigma");
   if (!tells_drawn())
     lines +=
-        "# Left out: drafts that are drawn (selection: sampled, block, without_replacement and their like), which the table, of "
-        "chosen\n# ones, does not tell of.\n";
+        "# Omitted: drawn drafts (selection: sampled, block, without_replacement and similar). The table describes only "
+        "chosen\n# drafts.\n";
   return lines;
 }
 
@@ -425,24 +428,24 @@ std::string TableFit::yaml() const {
   std::string context;
   if (persistence.fitted)
     context = fmt::format(
-        "# Positions that resemble the ones before them, for the table's rates rise with depth: persistence {}.\n"
-        "# between_requests is a default, not told by the table.\n"
+        "# Positions resemble the ones before them, since the table's rates rise with depth: persistence {}.\n"
+        "# between_requests is a default, not determined by the table.\n"
         "context: {{process: text, persistence: {:.6g}}}\n",
         told(persistence), persistence.value);
   else
     context = fmt::format(
-        "# Positions that have nothing to do with one another: persistence and between_requests are defaults, not told by the "
+        "# Independent positions: persistence and between_requests are defaults, not determined by the "
         "table.\n"
         "context: {{process: text{}}}\n",
         drift.value > 0.0 ? fmt::format(", drift: {:.6g}, depths: {}", drift.value, depths_of(record.acceptance.size())) : "");
   const std::string of_sigma =
-      sigma.fitted ? fmt::format("The target's sigma: {}; its spread: default, not told by the table", told(sigma))
-                   : "The target's sigma and its spread: default, not told by the table";
+      sigma.fitted ? fmt::format("The target's sigma: {}; its spread: default, not determined by the table", told(sigma))
+                   : "The target's sigma and its spread: default, not determined by the table";
   const std::string missed = out_of_reach();
-  return spread_experiment({.heading = fmt::format("# Distributions whose acceptance is that of a table{}, at temperature {:g}.\n"
+  return spread_experiment({.heading = fmt::format("# Distributions with the acceptance of a table{}, at temperature {:g}.\n"
                                                    "{}# The draft's value: {}; its spread: {};\n# drift: {}. {}.\n",
                                                    record.about.empty() ? "" : ", " + record.about, record.kind.temperature,
-                                                   missed.empty() ? "" : fmt::format("# Out of reach: {}.\n", missed),
+                                                   missed.empty() ? "" : fmt::format("# Not matched: {}.\n", missed),
                                                    noise.fitted ? told(noise) : "that of the surest published draft",
                                                    told(noise_spread), told(drift), of_sigma),
                             .vocab = kVocab,

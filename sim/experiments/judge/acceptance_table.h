@@ -1,4 +1,5 @@
-// Rounds of an acceptance table: the distributions say nothing but how often the child of each rank is the accepted one.
+// Rounds of an acceptance table. The table replaces distributions: it only states how often the child of each rank is the
+// accepted one.
 #pragma once
 
 #include "sim/experiments/judge/cell_theory.h"

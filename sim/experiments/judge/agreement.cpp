@@ -15,12 +15,12 @@ namespace {
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kPooledBelow = 100.0;
 
-// Sidak: the p-value of the smallest of several.
+// Sidak: the p-value of the smallest of several p-values.
 double sidak(double p, int tests) { return -std::expm1(tests * std::log1p(-std::min(p, 1.0 - 1e-16))); }
 
-constexpr double kScoreAbove = 5000.0;  // expected tokens of a class
+constexpr double kScoreAbove = 5000.0;  // expected tokens per class
 
-// The share of each output class by stratum, [stratum][class], under the target and under the draft; contexts of one stratum are
+// The share of each output class by stratum, [stratum][class], under the target and under the draft. Contexts of one stratum are
 // drawn with equal weight.
 struct ClassShares {
   explicit ClassShares(const decode::Prepared& prepared)
@@ -41,17 +41,17 @@ struct ClassShares {
   std::vector<double> draft;
 };
 
-// Emitted tokens by class against the target's shares, stratum by stratum.
+// Tests of emitted tokens by class against the target's shares, stratum by stratum.
 struct ClassTests {
   GTest fine;    // every class
-  GTest coarse;  // the ratio bins, where top tokens are singled out
-  // The score test trusts the normal limit, so only classes with many expected tokens enter it; the rare ones that a leak would
-  // fill are counted together and tested exactly.
+  GTest coarse;  // the ratio bins, without classes of single top tokens
+  // The score test relies on the normal limit, so it uses only classes with many expected tokens. The rare ones that a leak
+  // would fill are counted together and tested exactly.
   double score = 0.0;
   double information = 0.0;
   double rare_observed = 0.0;
   double rare_expected = 0.0;
-  double rare_leaked = 0.0;  // expected there if every token were the draft's
+  double rare_leaked = 0.0;  // expected there if every token came from the draft
   double impossible_draft = 0.0;
 
   void add_stratum(const std::uint64_t* output, const double* target, const double* draft, const decode::Prepared& prepared) {
@@ -91,7 +91,7 @@ struct ClassTests {
   }
 };
 
-// Neighbours in the emitted text by ratio bin: where tokens are independent, each bin follows each with its own share.
+// Tests neighbours in the emitted text by ratio bin. If tokens are independent, each bin follows every bin with its own share.
 GTest neighbours_test(const decode::Counts& counts, const std::vector<double>& target, const decode::Prepared& prepared) {
   GTest pairs;
   std::vector<double> share_of_bin(decode::kPairBins, 0.0);
@@ -109,7 +109,7 @@ GTest neighbours_test(const decode::Counts& counts, const std::vector<double>& t
   return pairs;
 }
 
-// Everything the output distribution is asked, in one p-value.
+// All tests of the output distribution, combined in one p-value.
 void judge_output(const DistributionFacts& facts, const decode::Counts& counts, double level, Agreement& agreement) {
   const decode::Prepared& prepared = facts.classes;
   const auto classes = static_cast<std::size_t>(prepared.class_count);
@@ -137,7 +137,7 @@ void judge_output(const DistributionFacts& facts, const decode::Counts& counts, 
   if (all.coarse.degrees > 0 || all.coarse.impossible) smallest = std::min(smallest, all.coarse.p()), ++tests;
   if (all.information > 0.0) smallest = std::min(smallest, normal_p(all.score / std::sqrt(all.information))), ++tests;
   const bool rare = all.rare_expected > 0.0;
-  // Shares of classes may sum to 1 + 2e-16.
+  // Rounding: shares of classes may sum to 1 + 2e-16.
   const double rare_share = std::min(1.0, all.rare_expected / total);
   if (rare) smallest = std::min(smallest, binomial_p(all.rare_observed, total, rare_share)), ++tests;
   if (strata == 1) {
@@ -147,7 +147,7 @@ void judge_output(const DistributionFacts& facts, const decode::Counts& counts, 
   const bool tested = all.fine.degrees > 0 || all.fine.impossible || tests > 1 || all.impossible_draft > 0.0;
   agreement.p_output_distribution = tested ? sidak(smallest, tests) : kNaN;
 
-  // The power of the score test and of the rare classes' count; the others can only add to it.
+  // The power of the score test and of the rare classes' count; the other tests can only add to it.
   const double own_level = level / tests;
   const double needed = math::normal_upper_quantile(own_level / 2.0) + math::normal_quantile(kPower);
   double leak = all.information > 1e-9 * total ? needed / std::sqrt(all.information) : std::numeric_limits<double>::infinity();
@@ -157,17 +157,16 @@ void judge_output(const DistributionFacts& facts, const decode::Counts& counts, 
   agreement.smallest_leak = leak;
 }
 
-// The tokens of a lossy rule against the distribution that it must have: expected of a class is the sum over positions of the
-// tokens judged there times its mass, and of the bonus tokens theirs, mostly the target's. Given how many were judged at each
-// position their covariance is at most the multinomial one, so the test is on the safe side.
+// Tests the tokens of a lossy rule against the distribution that theory predicts. The expected count of a class is the sum over
+// positions of the tokens judged there times its mass, plus the share of bonus tokens, mostly the target's. Given the numbers of
+// judged tokens, their covariance is at most the multinomial one, so the test is conservative.
 double judged_p(const DistributionFacts& facts, const decode::Counts& counts) {
   const auto classes = static_cast<std::size_t>(facts.classes.class_count);
   std::vector<double> expected(classes, 0.0);
   const auto add = [&](std::uint64_t tokens, const std::vector<double>& mass, double share) {
     for (std::size_t k = 0; k < classes; ++k) expected[k] += static_cast<double>(tokens) * share * mass[k];
   };
-  // Each position that is judged emits one token, and one more stands behind a block that stayed whole, which a policy may have
-  // ended early.
+  // Each judged position emits one token. A fully accepted block, which a policy may have ended early, emits one more.
   std::uint64_t whole = std::accumulate(counts.output.begin(), counts.output.end(), std::uint64_t{0});
   for (std::size_t j = 0; j < counts.reached.size(); ++j) {
     add(counts.reached[j], facts.judged_mass[std::min(j, facts.judged_mass.size() - 1)], 1.0);
@@ -179,7 +178,7 @@ double judged_p(const DistributionFacts& facts, const decode::Counts& counts) {
     for (const decode::OutputClasses& context : facts.classes.classes)
       add(whole, context.target_mass, 1.0 / static_cast<double>(facts.classes.classes.size()));
   }
-  // Classes without tokens are no test.
+  // Classes without tokens are not tested.
   std::vector<double> observed;
   std::vector<double> kept;
   for (std::size_t k = 0; k < classes; ++k) {
@@ -253,7 +252,7 @@ Agreement judge_cell(const spec::Cell& cell, const DistributionFacts& facts, con
   if (cell.lossless()) {
     judge_output(facts, counts, level, agreement);
   } else {
-    // A lossy verifier's tokens differ from the target's: they are held to the distribution that theory says they have, if any.
+    // A lossy verifier's tokens differ from the target's. They are compared with the distribution that theory predicts, if any.
     agreement.smallest_leak = kNaN;
     agreement.p_output_distribution = !facts.judged_mass.empty() ? judged_p(facts, counts)
                                       : facts.tokens_of_round
@@ -305,7 +304,7 @@ const char* to_text(Verdict verdict) {
 }
 
 bool contradicts(const Agreement& agreement, double level) {
-  // NaN compares false: what was not tested rejects nothing.
+  // Comparisons with NaN are false, so an untested figure rejects nothing.
   return agreement.p_tokens_per_round < level || agreement.p_accepted_distribution < level;
 }
 
@@ -325,7 +324,7 @@ std::optional<Blindness> blindness(const spec::Cell& cell, const DistributionFac
   constexpr double kSpare = 1.1;
   if (cell.lossless() && !facts.classes.classes.empty() && facts.chi_squared >= kPowerChiSquared) {
     const double leak = agreement.smallest_leak;
-    if (leak <= kPowerLeak) return std::nullopt;  // NaN: even a leak of everything would pass
+    if (leak <= kPowerLeak) return std::nullopt;  // NaN: not even a complete leak would be detected
     const double factor = leak / kPowerLeak;
     return Blindness{"leak of the draft's distribution", leak, kPowerLeak, kSpare * factor * factor * rounds};
   }

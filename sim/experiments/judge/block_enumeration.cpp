@@ -15,7 +15,7 @@ namespace specsim::judge {
 
 namespace {
 
-// So many ratios of target to draft along a path are followed one by one; more are put into cells.
+// Up to this number, ratios of target to draft along a path are followed one by one; more are put into cells.
 constexpr double kMostRatios = 0x1p20;
 
 class BlockEnumeration final : public TreeEnumeration {
@@ -23,8 +23,8 @@ class BlockEnumeration final : public TreeEnumeration {
   BlockEnumeration(BlockRounds rounds, bool joint_ratio) : TreeEnumeration(std::move(rounds)), joint_ratio_(joint_ratio) {}
 
  private:
-  // The joint ratio of the whole block says how much of it stays, so that what is accepted tells of contexts behind it. Block
-  // verification looks no further than it accepts.
+  // With joint_ratio, the ratio of the whole block decides how much of it is kept, so the accepted length depends on contexts
+  // after it. Plain block verification looks no further than it accepts.
   [[nodiscard]] bool looks_ahead() const override { return joint_ratio_ && draft_length(*rounds().cell) > 0; }
   [[nodiscard]] theory::RoundKernel tree_kernel(const theory::Automaton& own) const override {
     theory::RoundKernel kernel(own.states, draft_length(*rounds().cell));
@@ -91,13 +91,14 @@ theory::RoundKernel BlockEnumeration::round_kernel(int draft_length, int context
 
 std::string why_not_followed(const BlockRounds& rounds, bool joint_ratio) {
   if (rounds.stops != nullptr)
-    return fmt::format("verifier {} with chains that end by what was drafted is not worked out", verifier_name(*rounds.cell));
+    return fmt::format("theory does not cover verifier {} with chains whose end depends on the drafted tokens",
+                       verifier_name(*rounds.cell));
   if (std::string why = why_not_kept(rounds); !why.empty()) return why;
   if (joint_ratio) {
     if (std::string why = why_not_windows(rounds); !why.empty()) return why;
     if (rounds.hidden() && rounds.lengths != nullptr)
       return fmt::format(
-          "verifier {} with chains that a policy cuts to length, in contexts that move by themselves, is not worked out",
+          "theory does not cover verifier {} with chains that a policy shortens, in contexts that move by themselves",
           verifier_name(*rounds.cell));
   }
   const int length = draft_length(*rounds.cell);

@@ -81,7 +81,7 @@ std::vector<double> BlockRounds::start() const {
 std::string BlockRounds::why_not() const {
   return (shape->kind == Kind::requests && (lengths != nullptr || stops != nullptr)) ||
                  (shape->kind == Kind::trace && lengths != nullptr)
-             ? "requests whose rounds a policy cuts to length are not worked out"
+             ? "theory does not cover requests whose rounds a policy shortens"
              : "";
 }
 
@@ -94,7 +94,7 @@ RoundTheory BlockRounds::theory_of(const std::function<theory::RoundKernel(int d
   for (int length = by_length ? 0 : longest; length <= longest; ++length) {
     kernels.push_back(kernel_of_length(length));
     theory::RoundKernel& kernel = kernels.back();
-    if (!by_context && kernel.states > 1) {  // an iid pool's rounds are alike
+    if (!by_context && kernel.states > 1) {  // rounds from an iid pool are identically distributed
       std::vector<theory::RoundDistribution> distributions;
       for (int s = 0; s < kernel.states; ++s) distributions.push_back(kernel.distribution(s));
       kernel = kernel_of(mean_of(distributions));

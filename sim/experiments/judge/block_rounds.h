@@ -1,5 +1,5 @@
-// Rounds in which a rule judges a whole block of drafted tokens: what shape they have, and what theory says of them once it has
-// the kernel of one round, which is the joint distribution of what a round accepts and of the state that it ends in.
+// Rounds in which a rule judges a whole block of drafted tokens: their shape, and the theory that follows from the kernel of one
+// round. The kernel is the joint distribution of what a round accepts and of the state that it ends in.
 #pragma once
 
 #include "sim/experiments/judge/cell_theory.h"
@@ -19,31 +19,31 @@ struct BlockRounds {
   const spec::Cell* cell;
   const families::ContextShape* shape;
   const draft::BlockDrafter::Shape* drafter;
-  const PolicyTheory* lengths = nullptr;  // theory of a policy that decides by what earlier rounds accepted; else nullptr
+  const PolicyTheory* lengths = nullptr;  // theory of a policy that decides by earlier acceptance; else nullptr
   const PolicyTheory* stops = nullptr;    // theory of a policy that looks at the draft; else nullptr
-  bool by_context;                        // each context is a state of its own
+  bool by_context;                        // each context is a separate state
   int states;                             // states of a walk
-  theory::TreeShape tree;                 // the root alone where the drafter chooses
-  std::vector<int> ranks;                 // [depth]: most ranks among the children of a node there
+  theory::TreeShape tree;                 // only the root if the drafter chooses its block
+  std::vector<int> ranks;                 // [depth]: the highest number of ranks among the children of a node there
 
-  // Whether this context and the token determine the next context, and which it is.
+  // Whether context and token determine the next context, and which one it is.
   [[nodiscard]] bool sure_next() const {
     return shape->kind == families::ContextShape::Kind::markov || shape->kind == families::ContextShape::Kind::trace;
   }
   [[nodiscard]] int next(int context, int token) const;
   [[nodiscard]] bool is_chain() const { return tree.size() == tree.depth() + 1; }
-  // Whether each position is drafted from the context before the block, as by Medusa's heads, and contexts differ: those behind
-  // the first. Of fresh distributions there are 0 contexts.
+  // Whether each position is drafted from the context before the block, as by Medusa's heads, and the later contexts differ.
+  // Fresh distributions have 0 contexts.
   [[nodiscard]] bool guesses_ahead() const {
     return drafter->from_root && (shape->contexts > 1 || (shape->contexts == 0 && tree.depth() > 1));
   }
-  // Whether contexts move on their own, whatever tokens are emitted, so that the text does not show them.
+  // Whether contexts move independently of the emitted tokens, so that the text does not reveal them.
   [[nodiscard]] bool hidden() const;
   // Distribution of the first round's context.
   [[nodiscard]] std::vector<double> start() const;
-  // Why theory has nothing to say of rounds of this kind, whatever their kernels are; "" where it has.
+  // Why theory cannot cover rounds of this kind, whatever their kernels are; "" if it can.
   [[nodiscard]] std::string why_not() const;
-  // What follows from the kernels of rounds, which `kernel` gives for a draft length in tokens.
+  // The theory of rounds whose kernels `kernel` returns, given a draft length in tokens.
   [[nodiscard]] RoundTheory theory_of(const std::function<theory::RoundKernel(int draft_length)>& kernel) const;
 };
 

@@ -11,7 +11,7 @@ namespace specsim::judge {
 std::string no_theory_text(const std::string& why) { return "no theory: " + why; }
 
 std::string no_theory_lines(const std::vector<Uncovered>& list) {
-  constexpr std::size_t kShown = 5;  // how many have one reason and are named
+  constexpr std::size_t kShown = 5;  // how many things are named per reason
   std::vector<std::pair<std::string, std::vector<std::string>>> by_reason;
   for (const Uncovered& one : list) {
     auto at = std::find_if(by_reason.begin(), by_reason.end(), [&](const auto& reason) { return reason.first == one.why; });
@@ -46,7 +46,7 @@ std::vector<Uncovered> uncovered(const std::vector<const spec::Cell*>& cells) {
 std::string theory_of_part(const std::string& kind, const std::string& name) {
   if (kind == "policy") {
     const PolicyTheory* known = policy_theories().find(name);
-    return known != nullptr ? "theory: " + known->info.summary : no_theory_text("none knows policy " + name);
+    return known != nullptr ? "theory: " + known->info.summary : no_theory_text("none covers policy " + name);
   }
   if (kind != "verifier" && kind != "drafter") return "";
   std::string text;
@@ -55,9 +55,9 @@ std::string theory_of_part(const std::string& kind, const std::string& name) {
     if (std::find(known.begin(), known.end(), name) != known.end()) text += (text.empty() ? "theory: " : ", ") + entry.info.name;
   }
   if (!text.empty()) return text;
-  return kind == "verifier" ? no_theory_text("none knows verifier " + name)
-                            : "theory: the verifier's, where it drafts a chain or a tree that is the same in every round; else " +
-                                  no_theory_text("none names drafter " + name);
+  return kind == "verifier" ? no_theory_text("none covers verifier " + name)
+                            : "theory: the verifier's, if it drafts a chain or the same tree in every round; otherwise " +
+                                  no_theory_text("none covers drafter " + name);
 }
 
 }  // namespace specsim::judge

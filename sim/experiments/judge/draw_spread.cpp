@@ -12,9 +12,9 @@ namespace specsim::judge {
 
 namespace {
 
-constexpr double kMostDrawnTokens = 0x1p25;        // of all tables that are drawn: about two seconds
-constexpr std::uint64_t kMostRoundsOfDraw = 65536;  // of a draw
-constexpr std::uint64_t kFewestGroups = 16;   // of sequences in a draw: fewer tell no error
+constexpr double kMostDrawnTokens = 0x1p25;         // in all tables that are drawn: about two seconds
+constexpr std::uint64_t kMostRoundsOfDraw = 65536;  // per draw
+constexpr std::uint64_t kFewestGroups = 16;         // of sequences in a draw: fewer give no error
 
 spec::Cell drawn_again(const spec::Cell& cell, int draw) {
   const bool tied = cell.policy() != nullptr && (*cell.policy())->ties_sequences();
@@ -23,7 +23,7 @@ spec::Cell drawn_again(const spec::Cell& cell, int draw) {
   return spec::reseeded(cell, rng::hash_text(fmt::format("seed {} draw {}", cell.seed, draw)), rounds);
 }
 
-// The standard deviation of the true values that the estimates have: their spread, less what their own errors add to it.
+// The standard deviation of the true values that were estimated: the estimates' spread, less the part due to their own errors.
 double spread_of(const std::vector<report::Estimate>& estimates) {
   std::vector<double> values;
   double errors = 0.0;

@@ -81,9 +81,9 @@ RoundTheory TreeEnumeration::work_out() const {
 
 std::string why_not_kept(const BlockRounds& rounds) {
   if (std::string why = rounds.why_not(); !why.empty()) return why;
-  if (rounds.shape->contexts == 0) return "fresh distributions are followed node by node alone, not jointly";
+  if (rounds.shape->contexts == 0) return "theory covers fresh distributions only node by node, not jointly";
   if (rounds.lengths != nullptr && (!rounds.is_chain() || rounds.drafter->from_root))
-    return "trees and guesses that a policy cuts to length are not worked out under this verifier";
+    return "theory does not cover trees and guesses that a policy shortens under this verifier";
   if (static_cast<double>(rounds.cell->vocab) * rounds.shape->contexts * spec::plan_of(*rounds.cell).depths() > kMostTokens)
     return fmt::format("vocabulary {}, {} contexts: too many", rounds.cell->vocab, rounds.shape->contexts);
   return "";

@@ -50,7 +50,7 @@ void FactsObserver::finish(const decode::Prepared& prepared) {
     theory_->finish();
     if (!cell_->lossless()) facts_.tokens_of_round = theory_->tokens_of_round();
   }
-  if (context_shape(*cell_).contexts == 0) {  // fresh distributions: none was seen
+  if (context_shape(*cell_).contexts == 0) {  // with fresh distributions none was seen
     facts_.chi_squared = std::numeric_limits<double>::quiet_NaN();
     facts_.kl = std::numeric_limits<double>::quiet_NaN();
   }
@@ -62,8 +62,8 @@ void FactsObserver::finish(const decode::Prepared& prepared) {
 }
 
 run::Observe FactsOfCells::observe() {
-  // The registry is made here and not by the first worker thread: gcc 12 frees what it has not made yet where an entry's list of
-  // parameters runs out of memory, and threads' stacks are what makes memory end.
+  // The registry is built here and not by the first worker thread. If memory runs out while an entry's list of parameters is
+  // built, code of gcc 12 frees memory that it has not allocated. Memory mostly runs out because of the threads' stacks.
   static_cast<void>(theories());
   static_cast<void>(policy_theories());
   return [this](const spec::Cell& cell) {

@@ -1,4 +1,4 @@
-// What theory reads of a cell's method of decoding. No other file of this room knows how a cell keeps it.
+// The view that theory has of a cell's decoding method. No other file of this folder depends on how a cell stores it.
 #pragma once
 
 #include "sim/experiments/spec/spec.h"
@@ -8,7 +8,7 @@
 
 namespace specsim::judge {
 
-// The verifier judges a chain position by position; else it judges what blocks() drafts.
+// True if the verifier judges a chain position by position; otherwise it judges what blocks() drafts.
 [[nodiscard]] inline bool judges_positions(const spec::Cell& cell) { return !cell.judges_blocks(); }
 [[nodiscard]] inline int draft_length(const spec::Cell& cell) { return cell.draft_length(); }  // tokens on the longest path
 [[nodiscard]] inline const std::string& verifier_name(const spec::Cell& cell) { return cell.verifier().info.name; }
@@ -19,11 +19,11 @@ namespace specsim::judge {
 [[nodiscard]] inline const config::Arguments& drafter_arguments(const spec::Cell& cell) {
   return cell.block()->drafter.arguments;
 }
-// Whether a policy chooses the draft length, else rounds draft all that they can. The next three need one.
+// Whether a policy chooses the draft length; otherwise rounds draft all that they can. The next three functions need a policy.
 [[nodiscard]] inline bool has_policy(const spec::Cell& cell) { return cell.policy() != nullptr; }
 [[nodiscard]] inline const std::string& policy_name(const spec::Cell& cell) { return cell.policy()->name(); }
 [[nodiscard]] inline const config::Arguments& policy_arguments(const spec::Cell& cell) { return cell.policy()->arguments; }
-// [draft length]: the time of a round that drafts so many tokens, as the policy was told it.
+// [draft length]: the time of a round that drafts so many tokens, as passed to the policy.
 [[nodiscard]] inline std::span<const double> policy_times(const spec::Cell& cell) { return cell.policy()->round_times; }
 [[nodiscard]] inline double batch(const spec::Cell& cell) { return cell.workload.batch; }
 [[nodiscard]] inline const families::ContextProcess& process(const spec::Cell& cell) { return *cell.contexts->process; }

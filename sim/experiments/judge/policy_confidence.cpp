@@ -3,7 +3,7 @@
 namespace specsim::judge {
 
 PolicyTheory confidence_policy_theory() {
-  return {{"confidence", "drafting stops behind a token that the draft finds unlikely", "", {}, ""},
+  return {{"confidence", "drafting stops after a token that the draft considers unlikely", "", {}, ""},
           {},
           [](const config::Arguments& own, double probability, double /*entropy*/) { return probability < own.number("least"); }};
 }

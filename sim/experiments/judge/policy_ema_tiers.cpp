@@ -6,11 +6,11 @@
 namespace specsim::judge {
 
 PolicyTheory ema_tiers_policy_theory() {
-  return {{"ema_tiers", "tiers of lengths by a moving average of accepted, of a batch of one", "", {}, ""},
+  return {{"ema_tiers", "tiers of lengths by a moving average of accepted tokens, for a batch of one", "", {}, ""},
           [](const spec::Cell& cell) {
             const config::Arguments& own = policy_arguments(cell);
             theory::SglangTiers rule;
-            rule.tiers = {1, 3, 5, 7};  // what the program has for a batch of one
+            rule.tiers = {1, 3, 5, 7};  // the program's tiers for a batch of one
             if (own.has("tiers")) {
               rule.tiers.clear();
               for (const double tier : own.numbers("tiers")) rule.tiers.push_back(static_cast<int>(tier));

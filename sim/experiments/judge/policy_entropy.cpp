@@ -3,7 +3,7 @@
 namespace specsim::judge {
 
 PolicyTheory entropy_policy_theory() {
-  return {{"entropy", "drafting stops behind a token that was drawn from a distribution of high entropy", "", {}, ""},
+  return {{"entropy", "drafting stops after a token drawn from a distribution with high entropy", "", {}, ""},
           {},
           [](const config::Arguments& own, double /*probability*/, double entropy) { return entropy > own.number("most"); }};
 }

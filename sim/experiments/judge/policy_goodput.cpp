@@ -6,7 +6,7 @@ namespace specsim::judge {
 namespace {
 
 PolicyTheory goodput_theory(const char* name, bool alone) {
-  return {{name, "the length of the largest expected tokens per time, by a moving average of the rounds' alpha", "", {}, ""},
+  return {{name, "the length with the most expected tokens per time, by a moving average of the rounds' alpha", "", {}, ""},
           [](const spec::Cell& cell) {
             const config::Arguments& own = policy_arguments(cell);
             const std::span<const double> times = policy_times(cell);

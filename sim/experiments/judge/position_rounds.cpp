@@ -20,11 +20,11 @@ namespace {
 
 using Kind = families::ContextShape::Kind;
 
-// alpha of truly fresh distributions has no closed form in general: the mean over this many pairs, drawn at addresses that no
-// simulation uses.
+// alpha of truly fresh distributions has no closed form in general. It is estimated as the mean over this many pairs, drawn at
+// addresses that no simulation uses.
 constexpr std::size_t kFreshPairs = 20000;
 constexpr double kFreshBudget = 3e8;  // tokens
-// Multiplications, a few seconds of them: requests of equally many tokens whose contexts move.
+// A few seconds of multiplications, for requests of equally many tokens whose contexts move.
 constexpr double kMostRequestWork = 1.5e9;
 
 theory::RunMoments modulated_moments(const theory::Modulation& modulation, std::span<const double> start, int draft_length,
@@ -120,7 +120,7 @@ std::vector<double> PositionRounds::first_alphas() const {
   return alpha;
 }
 
-// [depth][context]; one row serves all depths where the draft has one distribution a context.
+// [depth][context]; a single row serves all depths if the draft has one distribution per context.
 std::vector<std::vector<double>> PositionRounds::alphas_by_depth(int length) const {
   std::vector<std::vector<double>> rows(shape_->depths > 1 ? static_cast<std::size_t>(std::max(length, 1)) : 1);
   for (std::size_t depth = 0; depth < rows.size(); ++depth)
@@ -135,7 +135,7 @@ RoundTheory PositionRounds::answer(const spec::Cell& cell) const {
   switch (shape_->kind) {
     case Kind::by_rank:
     case Kind::other:
-      result.missing = "nothing is known of how contexts follow one another";
+      result.missing = "the transitions between contexts are unknown";
       break;
     case Kind::fixed:
       result.distributions = {theory::constant_alpha(alpha_[0][0], length)};

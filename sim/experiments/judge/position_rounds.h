@@ -1,5 +1,5 @@
-// Theory of verifiers that judge a chain position by position: acceptance by context and depth, and how the contexts move, are
-// all that counts.
+// Theory of verifiers that judge a chain position by position. It depends only on acceptance by context and depth, and on how
+// contexts move.
 #pragma once
 
 #include "sim/experiments/judge/cell_theory.h"
@@ -9,10 +9,10 @@
 
 namespace specsim::judge {
 
-// Markov processes with more states than this get no theory: its matrices would be too large.
+// Markov processes with more states get no theory, since its matrices would be too large.
 constexpr int kMaxTheoryStates = 512;
 
-// What a verifier does at a position.
+// The action of a verifier at a position.
 using PositionJudge = std::function<theory::Judgement(const verify::PositionDistributions&)>;
 
 Coverage follow_positions(const spec::Cell& cell, PositionJudge judge);

@@ -14,15 +14,15 @@ namespace {
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr double kRareEvents = 1000.0;  // expected rejections or acceptances
 
-// Two-sided, of a sum that is `z` standard deviations off its mean, whatever the distribution of its independent terms:
-// Chebyshev's bound, or Bernstein's where no term can be more than `range` off.
+// Two-sided p-value bound of a sum that is `z` standard deviations off its mean, for any distribution of its independent terms:
+// Chebyshev's bound, or Bernstein's if no term can deviate by more than `range`.
 double largest_p(double z, double deviation, double range) {
   const double off = std::abs(z);
   const double bernstein = 2.0 * std::exp(-0.5 * off * off / (1.0 + range * off / (3.0 * deviation)));
   return std::min({1.0, 1.0 / (off * off), bernstein});
 }
 
-// The smallest x of [low, high] for which `holds`, which it does from there on; it holds for `high`.
+// The smallest x of [low, high] for which `holds` is true. It must be monotonic, and true for `high`.
 template <class Holds>
 double smallest(double low, double high, const Holds& holds) {
   for (int i = 0; i < 60; ++i) {
@@ -67,7 +67,7 @@ MeanTest::MeanTest(const spec::Cell& cell, int strata, const Prediction& predict
   for (const std::uint64_t n : counts.reached) tries_ += static_cast<double>(n);
   const double measured = static_cast<double>(counts.emitted) / rounds_;
   const double difference = measured - prediction.tokens_per_round;
-  // Where every round must come out alike (alpha 0 or 1) only rounding may differ.
+  // If every round must have the same outcome (alpha 0 or 1), only rounding may differ.
   if (!certain_)
     z_ = difference / prediction.tokens_per_round_error;
   else if (!(std::abs(difference) < 1e-6 * measured))
@@ -102,8 +102,8 @@ double MeanTest::smallest_error(double level, double times) const {
   const double deviation = std::sqrt(std::max(own * own - fixed * fixed, 0.0) / times);
   switch (kind(times)) {
     case Kind::certain:
-      // One round that is not as it must be is seen, and a mistake shows in at least one with power kPower; each such round is
-      // off by no more than a block.
+      // A single wrong round is detected. An error shows in at least one round with power kPower, and each such round deviates
+      // by at most a block.
       return -std::log(1.0 - kPower) / (times * rounds_) * draft_length_ / mean;
     case Kind::counted:
       return counted_error(level, times);
@@ -141,7 +141,7 @@ double MeanTest::counted_error(double level, double times) const {
   if (!(share > 0.0 && share < 1.0)) return kInfinite;
   const auto rejects_low = [&](double count) { return 2.0 * math::binomial_at_most(count, n, share) < level; };
   const auto rejects_high = [&](double count) { return 2.0 * math::binomial_above(count - 1.0, n, share) < level; };
-  // An error that cannot be as large as is allowed need not be seen.
+  // An error that is too large to be possible need not be detected.
   const auto side = [&](double farthest, const auto& power) {
     if (std::abs(shifted(farthest)) <= kPowerError) return 0.0;
     if (power(farthest) < kPower) return kInfinite;

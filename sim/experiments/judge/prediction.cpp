@@ -16,8 +16,8 @@ namespace specsim::judge {
 
 namespace {
 
-// Moments of a run of `rounds` rounds, whose sequences have sequence_rounds each, the last one what is left. nullopt where a
-// sequence has too many to follow.
+// Moments of a run of `rounds` rounds, in sequences of sequence_rounds rounds; the last sequence has the remainder. nullopt if a
+// sequence has too many rounds to follow.
 std::optional<theory::RunMoments> moments_of(const std::function<std::optional<theory::RunMoments>(int rounds)>& sequence,
                                              std::uint64_t rounds, std::uint32_t sequence_rounds) {
   theory::RunMoments all;
@@ -36,7 +36,7 @@ std::optional<theory::RunMoments> moments_of(const std::function<std::optional<t
   return all;
 }
 
-constexpr const char* kNoWholeRound = "requests are so short that no round is ever whole";
+constexpr const char* kNoWholeRound = "requests are too short for a whole round";
 
 Prediction without(std::string why) {
   Prediction prediction;
@@ -63,7 +63,7 @@ Prediction predict_exact(const spec::Cell& cell, const DistributionFacts& facts,
     prediction.alpha = requests.tries > 0.0 ? requests.accepted / requests.tries : 0.0;
     prediction.accepted_distribution = std::move(theory.distributions);
   } else if (shape.request_tokens > 0 && theory.sequence) {
-    return without("requests of equally many tokens whose contexts move are followed for chains alone");
+    return without("theory covers requests of equally many tokens whose contexts move only for chains");
   } else if (shape.request_tokens > 0) {
     std::vector<theory::RequestType> types;
     double tries = 0.0;
@@ -82,7 +82,7 @@ Prediction predict_exact(const spec::Cell& cell, const DistributionFacts& facts,
     prediction.tokens_per_round = totals.tokens_per_round();
     prediction.tokens_per_round_error = theory::tokens_per_round_standard_error(types, request_tokens, rounds);
     prediction.alpha = tries > 0.0 ? accepted / tries : 0.0;
-    prediction.accepted_distribution = std::move(theory.distributions);  // every round counts, cut ones too
+    prediction.accepted_distribution = std::move(theory.distributions);  // every round counts, even one that was cut
   } else if (shape.ends()) {
     const theory::RecordTotals totals = theory::record_totals(theory.distributions, shape.starts, length);
     prediction.tokens_per_round = totals.tokens_per_round();
@@ -104,7 +104,7 @@ Prediction predict_exact(const spec::Cell& cell, const DistributionFacts& facts,
     prediction.accepted_distribution = std::move(theory.distributions);
   } else {
     return without(
-        fmt::format("sequences of {} rounds have too many histories, fewer sequence_rounds would do", cell.sequence_rounds));
+        fmt::format("sequences of {} rounds have too many histories, use fewer sequence_rounds", cell.sequence_rounds));
   }
   prediction.theory_error = theory.mean_error;
   prediction.tokens_per_round_error = std::hypot(prediction.tokens_per_round_error, theory.mean_error);
@@ -125,7 +125,7 @@ Prediction predict_named(const spec::Cell& cell, const DistributionFacts& facts,
   theory::ClosedFormInputs inputs;
   inputs.alpha = exact.alpha;
   inputs.draft_length = draft_length(cell);
-  // The mean over contexts by their share of text or requests, where `alpha` above is the one that a log of tries shows.
+  // The mean over contexts by their share of text or requests. `alpha` above is the one that a log of judged tokens shows.
   const families::ContextShape& shape = context_shape(cell);
   double mean_alpha = exact.alpha;
   if (!shape.start.empty()) {
@@ -141,7 +141,7 @@ Prediction predict_named(const spec::Cell& cell, const DistributionFacts& facts,
   if (cell.pricing) {
     inputs.target_seconds = cell.cost().pass(cost::Role::target, {cell.workload.batch, 1.0, cell.workload.context, 1.0}).total();
     inputs.draft_seconds = cell.cost().draft_pass(cell.workload, 0, 0.0).total();
-    // Forms count a pass for each token.
+    // Closed forms count one pass per token.
     if (!cell.cost().makes_draft_pass(1) && inputs.draft_length > 0) {
       inputs.draft_seconds = 0.0;
       for (int j = 0; j < inputs.draft_length; ++j)
@@ -154,9 +154,8 @@ Prediction predict_named(const spec::Cell& cell, const DistributionFacts& facts,
   prediction.tokens_per_round_error = exact.tokens_per_round_error;
   prediction.theory_error = exact.theory_error;
   prediction.speedup = answer.speedup;
-  // A form is held to what it claims in the end: a speedup or a rate is turned into tokens per round by the ratio model's own
-  // time, so that one check serves all.
-  // Forms that say a speedup or a rate are read only where there is a cost.
+  // A form is tested on the figure that it predicts. A speedup or a rate is converted to tokens per round by the ratio model's
+  // own time, so that one check serves all forms. Forms that predict a speedup or a rate need a cost.
   const cost::RoundTime time = cell.pricing ? cell.round_time(0.0) : cost::RoundTime();
   const double round_time = cell.pricing ? time.total() / time.plain.total() : 1.0;
   if (answer.speedup)
@@ -166,7 +165,7 @@ Prediction predict_named(const spec::Cell& cell, const DistributionFacts& facts,
   else if (answer.tokens_per_round)
     prediction.tokens_per_round = *answer.tokens_per_round;
   else
-    return without(fmt::format("closed form {} says nothing of this cell", spec::theory_name(cell.theory)));
+    return without(fmt::format("closed form {} does not cover this cell", spec::theory_name(cell.theory)));
   prediction.known = true;
   if (answer.distribution && facts.classes.strata == 1) prediction.accepted_distribution = {*answer.distribution};
   return prediction;

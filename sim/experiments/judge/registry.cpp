@@ -8,7 +8,7 @@
 
 namespace specsim::judge {
 
-// One line here and one file beside it add a theory.
+// To add a theory, add one line here and one file in this folder.
 #define SPECSIM_THEORIES(X) \
   X(recursive)              \
   X(matching)               \
@@ -49,7 +49,7 @@ namespace specsim::judge {
   X(ngram_map_k)            \
   X(ngram_map_k4v)
 
-// NAME_policy_theory() makes the entry of a length policy.
+// NAME_policy_theory() returns the entry of a length policy.
 #define SPECSIM_POLICY_THEORIES(X) \
   X(additive)                      \
   X(table)                         \
@@ -92,7 +92,7 @@ bool names(const std::vector<std::string>& list, const std::string& name) {
 
 const TheoryEntry* theory_entry(const spec::Cell& cell, std::string& why) {
   const std::string& verifier = verifier_name(cell);
-  // Its blocks are its own choice in every round, or their distributions are.
+  // The drafter chooses its blocks in every round, or the distributions differ in every round.
   const bool chosen = !judges_positions(cell) && (blocks(cell).tree() == nullptr || spec::plan_of(cell).joins());
   bool verifier_known = false;
   for (const TheoryEntry& entry : theories().entries()) {
@@ -100,8 +100,8 @@ const TheoryEntry* theory_entry(const spec::Cell& cell, std::string& why) {
     verifier_known = true;
     if (chosen ? names(entry.drafters, drafter_name(cell)) : entry.drafters.empty()) return &entry;
   }
-  why = verifier_known ? fmt::format("none knows what drafter {} chooses under verifier {}", drafter_name(cell), verifier)
-                       : fmt::format("none knows verifier {}", verifier);
+  why = verifier_known ? fmt::format("none covers the choices of drafter {} under verifier {}", drafter_name(cell), verifier)
+                       : fmt::format("none covers verifier {}", verifier);
   return nullptr;
 }
 
@@ -111,13 +111,13 @@ Coverage cover(const spec::Cell& cell) {
   if (entry == nullptr) return none;
   if (has_policy(cell)) {
     const PolicyTheory* policy = policy_theories().find(policy_name(cell));
-    if (policy == nullptr) return {nullptr, fmt::format("none knows policy {}", policy_name(cell))};
+    if (policy == nullptr) return {nullptr, fmt::format("none covers policy {}", policy_name(cell))};
     if (policy->alone && batch(cell) > 1.0)
       return {nullptr,
-              fmt::format("policy {} goes by all sequences of the batch, and theory of it is of one", policy_name(cell))};
+              fmt::format("policy {} depends on all sequences of the batch, and its theory covers only one", policy_name(cell))};
   }
   if (context_shape(cell).kind == families::ContextShape::Kind::other)
-    return {nullptr, fmt::format("none knows how contexts follow one another in process {}", cell.contexts->name)};
+    return {nullptr, fmt::format("none covers the transitions between contexts in process {}", cell.contexts->name)};
   if (context_shape(cell).kind == families::ContextShape::Kind::by_rank) return sum_over_nodes();
   return entry->cover(cell);
 }

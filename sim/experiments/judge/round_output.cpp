@@ -13,7 +13,7 @@ namespace specsim::judge {
 
 namespace {
 
-// The normal limit is trusted for that many expected tokens of a class.
+// The normal limit is used from this number of expected tokens per class.
 constexpr double kFewTokens = 1000.0;
 
 struct Deviations {
@@ -21,8 +21,8 @@ struct Deviations {
   std::vector<double> covariance;  // [bucket][bucket]
 };
 
-// What the deviations are worth by their covariance: eliminates one bucket after the other, that of the largest variance left
-// first. `certain`: buckets without any that deviate all the same.
+// The deviations' chi-squared distance by their covariance. Eliminates one bucket after the other, always the one with the
+// largest remaining variance. `certain`: buckets without variance that deviate all the same.
 struct Distance {
   double squared = 0.0;
   int rank = 0;
@@ -33,7 +33,7 @@ Distance distance_of(Deviations own) {
   const std::size_t size = own.mean.size();
   const auto entry = [&](std::size_t a, std::size_t b) -> double& { return own.covariance[a * size + b]; };
   std::vector<bool> open(size, true);
-  std::vector<double> whole(size);  // variances, against which what is left of one counts as rounding
+  std::vector<double> whole(size);  // original variances; a remainder that is tiny relative to them counts as rounding
   for (std::size_t k = 0; k < size; ++k) whole[k] = entry(k, k);
   Distance distance;
   for (std::size_t step = 0; step < size; ++step) {
@@ -66,11 +66,11 @@ double round_output_p(const theory::TokenMoments& tokens, std::span<const std::u
   const auto n = static_cast<double>(rounds);
   const std::size_t classes = tokens.classes();
   if (rounds == 0) return std::numeric_limits<double>::quiet_NaN();
-  std::vector<std::size_t> bucket(classes);  // where a class is counted
+  std::vector<std::size_t> bucket(classes);  // the bucket in which a class is counted
   std::size_t buckets = 1;                   // the first is the pool
   bool forbids = false;
   double pooled = 0.0;
-  std::size_t least = 0;  // the class of fewest tokens that is not pooled
+  std::size_t least = 0;  // the class with the fewest tokens that is not pooled
   for (std::size_t k = 0; k < classes; ++k) {
     const double expected = n * tokens.mean()[k];
     forbids = forbids || expected == 0.0;
@@ -82,7 +82,7 @@ double round_output_p(const theory::TokenMoments& tokens, std::span<const std::u
       least = k;
   }
   if (buckets == 1 && pooled < kFewTokens) return forbids ? 1.0 : std::numeric_limits<double>::quiet_NaN();
-  // A pool of too few joins the smallest of the others.
+  // A pool that is still too small joins the smallest of the others.
   if (pooled < kFewTokens)
     for (std::size_t k = 0; k < classes; ++k)
       if (bucket[k] == 0) bucket[k] = bucket[least];

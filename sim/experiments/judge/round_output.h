@@ -1,4 +1,4 @@
-// The output of rounds that are alike and independent of each other, against what one of them emits.
+// Tests the output of identically distributed, independent rounds against the theory of one round's tokens.
 #pragma once
 
 #include "sim/rounds/theory/round_tokens.h"
@@ -8,9 +8,9 @@
 
 namespace specsim::judge {
 
-// p-value of so many emitted tokens by class in `rounds` rounds: of their distance from the mean by their covariance, which is
-// chi-squared with the covariance's rank. Classes of few tokens are pooled. A token of a class that is never emitted, and counts
-// that must be what they are and differ, give p = 0. NaN: nothing to test.
+// p-value of the emitted tokens by class in `rounds` rounds. The statistic is their distance from the mean by their covariance,
+// which is chi-squared with the covariance's rank. Classes with few tokens are pooled. A token of a class that is never emitted,
+// or a count that differs although it has no variance, gives p = 0. NaN: nothing to test.
 [[nodiscard]] double round_output_p(const theory::TokenMoments& tokens, std::span<const std::uint64_t> output,
                                     std::uint64_t rounds);
 

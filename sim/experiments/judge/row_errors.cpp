@@ -1,4 +1,4 @@
-// Standard errors of a row's figures, from the spread between groups of sequences that are independent of each other.
+// Standard errors of a row's figures, from the spread between independent groups of sequences.
 #include "sim/experiments/judge/rows.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kNoError = std::numeric_limits<double>::quiet_NaN();
 
-// Standard error of sum y / sum x over independent groups, by the delta method, from integers alone.
+// Standard error of sum y / sum x over independent groups by the delta method, from integers alone.
 double ratio_error(std::uint64_t groups, std::uint64_t sum_x, std::uint64_t sum_y, std::uint64_t sum_xx, std::uint64_t sum_xy,
                    std::uint64_t sum_yy) {
   if (groups < 2 || sum_x == 0) return kNoError;
@@ -38,7 +38,7 @@ void add_part(decode::PartTotals& sum, const decode::PartTotals& part, std::uint
   add_all(sum.passes.rows, part.passes.rows);
 }
 
-// Logarithms of what some of the run's rounds come to.
+// Logarithms of the figures of some of the run's rounds.
 struct Logs {
   double tokens_per_round = 0.0;
   double speedup = 0.0;
@@ -67,10 +67,11 @@ report::Estimate Row::tokens_per_round_estimate() const {
           freedom_of(counts)};
 }
 
-// A speedup is tokens per round over the mean time of a round, and the time goes by what the same rounds drafted and accepted.
-// What each part of the groups adds to the logarithm of either comes from the run without that part (the jackknife; Efron and
-// Tibshirani 1993, ch. 11). The speedup's error has two independent terms: slope times the error of tokens per round, which is
-// known from all groups, and what the parts' times add to that. Where rounds take one time the second is 0.
+// A speedup is tokens per round over the mean time of a round, and that time depends on what the same rounds drafted and
+// accepted. Each part of the groups contributes to the logarithm of either figure; the contribution comes from the run without
+// that part (the jackknife; Efron and Tibshirani 1993, ch. 11). The speedup's error has two independent terms. One is slope
+// times the error of tokens per round, which is known from all groups. The other comes from the parts' times; it is 0 if all
+// rounds take the same time.
 report::Estimate Row::speedup_estimate() const {
   const report::Estimate tokens = tokens_per_round_estimate();
   const double speedup = tokens.value * speedup_per_token();

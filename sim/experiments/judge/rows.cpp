@@ -50,7 +50,8 @@ double mean_work(const Row& row, double (*figure)(const draft::Work&)) {
     if (row.counts.drafted[nodes] == 0) continue;
     const auto count = static_cast<double>(row.counts.drafted[nodes]);
     draft::Work work = drafter.work(static_cast<int>(nodes));
-    if (shared) work.pass_rows = drafter.work(drafter.shape().nodes).pass_rows;  // what is not verified was drafted too
+    // all drafted tokens count, even those not verified
+    if (shared) work.pass_rows = drafter.work(drafter.shape().nodes).pass_rows;
     sum += count * figure(work);
     rounds += count;
   }
@@ -100,7 +101,7 @@ cost::RoundTime Row::round_time() const {
 }
 
 double Row::speedup_per_token() const {
-  // Without a cost, tokens per round would pass for a speedup; a placement that drafts nothing has no rounds to speed up.
+  // Without a cost, tokens per round would be mistaken for a speedup. A placement that drafts nothing has no rounds to speed up.
   if (!cell->pricing || (cell->placement && !cell->placement->setting.placement->speculates())) return std::nan("");
   return cost::speedup(round_time(), 1.0);
 }
@@ -122,12 +123,12 @@ const std::vector<report::Column<Row>>& columns() {
        }},
       {"verified_rows", "tokens", "tokens per sequence in the target's pass, all through the LM head, mean over rounds",
        [](const Row& r) { return report::csv_real(r.verified_rows()); }},
-      {"cut_rounds", "1", "rounds that a request's end cut short; they count neither in rounds nor in emitted",
+      {"cut_rounds", "1", "rounds cut by a request's end; they count neither in rounds nor in emitted",
        [](const Row& r) { return std::to_string(r.counts.cut_rounds); }},
       {"accepted_pos_i", "rounds", "rounds that accepted draft position i", nullptr},
-      {"alpha_theory", "1", "try-weighted expected acceptance at a position that is reached",
+      {"alpha_theory", "1", "expected acceptance at a reached position, weighted by judged tokens",
        [](const Row& r) { return theory_text(r.exact, r.exact.alpha); }},
-      {"alpha", "1", "accepted / (accepted + rejections); empty where tokens are judged jointly",
+      {"alpha", "1", "accepted / (accepted + rejections); empty if tokens are judged jointly",
        [](const Row& r) { return report::csv_real(r.alpha()); }},
       {"alpha_se", "1",
        "standard error of alpha, from the spread between independent groups: the batches under a policy that ties their "
@@ -146,17 +147,17 @@ const std::vector<report::Column<Row>>& columns() {
        [](const Row& r) { return theory_text(r.judged_by, speedup_theory(r)); }},
       {"speedup", "1",
        "tokens_per_round plain_ms / round_ms; ratio: tokens_per_round / (draft_length cost_ratio + verify_inflation + overhead); "
-       "empty without a cost, and where the placement drafts nothing",
+       "empty without a cost, and if the placement drafts nothing",
        [](const Row& r) { return report::csv_real(r.tokens_per_round() * r.speedup_per_token()); }},
       {"speedup_se", "1", "standard error of speedup, from the tokens and the times of independent groups together, as alpha_se",
        [](const Row& r) { return report::csv_real(r.speedup_estimate().error); }},
       {"plain_ms", "ms",
-       "time of a target pass over one token, which plain decoding takes for a token; times are empty where the cost model knows "
+       "time of a target pass over one token, the time per token of plain decoding; times are empty if the cost model has "
        "only ratios",
        [](const Row& r) { return ms_text(r, r.round_time().plain.total()); }},
       {"round_ms", "ms", "draft_ms + verify_ms + overhead_ms", [](const Row& r) { return ms_text(r, r.round_time().total()); }},
       {"draft_ms", "ms",
-       "time of draft_length draft passes, with the token that the draft has to catch up with after a full acceptance",
+       "time of draft_length draft passes, including the token that the draft must catch up on after a full acceptance",
        [](const Row& r) { return ms_text(r, r.round_time().draft.total()); }},
       {"verify_ms", "ms", "time of a target pass over draft_length + 1 tokens",
        [](const Row& r) { return ms_text(r, r.round_time().verify.total()); }},
@@ -164,14 +165,14 @@ const std::vector<report::Column<Row>>& columns() {
        [](const Row& r) { return ms_text(r, r.round_time().overhead); }},
       {"sampling_ms", "ms", "the part of round_ms that turns logits into tokens",
        [](const Row& r) { return ms_text(r, r.round_time().draft.sampling + r.round_time().verify.sampling); }},
-      {"host_ms", "ms", "the part of round_ms that the host takes, with the least times of passes",
+      {"host_ms", "ms", "the part of round_ms that the host takes, including the minimum times of passes",
        [](const Row& r) { return ms_text(r, r.round_time().draft.host + r.round_time().verify.host + r.round_time().overhead); }},
       {"wasted_draft_ms", "ms", "draft_ms (1 - draft_efficiency)",
        [](const Row& r) { return ms_text(r, r.round_time().draft.total() * (1.0 - r.draft_efficiency())); }},
       {"tokens_per_second", "1/s", "batch tokens_per_round / round_ms",
        [](const Row& r) { return in_seconds(*r.cell) ? report::csv_real(r.tokens_per_second()) : ""; }},
       {"ttft_ms", "ms",
-       "time to the first token where a placement is simulated; without one this column and those up to "
+       "time to the first token, if a placement is simulated; without one this column and those up to "
        "e2e_speedup_equal_hardware are empty",
        timed_ms([](const placement::Result& r) { return r.time_to_first_token.seconds(); })},
       {"tpot_ms", "ms", "(end - ttft_ms) / (output_tokens - 1), mean over sequences",
@@ -184,32 +185,33 @@ const std::vector<report::Column<Row>>& columns() {
        timed_ms([](const placement::Result& r) { return r.end.seconds(); })},
       {"waiting_ms", "ms", "the part of e2e_ms in which the target's GPU is idle until pre-drafted blocks are whole",
        timed_ms([](const placement::Result& r) { return r.parts.waiting.seconds(); })},
-      {"wasted_ms", "ms", "time of drafting, behind verification too, that went into drafts which were never verified",
+      {"wasted_ms", "ms", "drafting time, including that during verification, of drafts that were never verified",
        timed_ms([](const placement::Result& r) { return r.wasted_draft.seconds(); })},
       {"e2e_speedup", "1", "e2e_ms of plain decoding / e2e_ms",
        [](const Row& r) { return r.timed ? report::csv_real(r.timed->speedup()) : ""; }},
       {"e2e_speedup_equal_hardware", "1",
-       "e2e_speedup with the target alone on twice its GPUs, tensor parallel, as the baseline; where the draft had GPUs of its "
-       "own and the cost model prices that",
+       "e2e_speedup with the target alone on twice its GPUs, tensor parallel, as the baseline; if the draft had its own "
+       "GPUs and the cost model covers that baseline",
        [](const Row& r) { return r.timed && r.timed->plain_twice ? report::csv_real(*r.timed->speedup_of_twice()) : ""; }},
       {"z_tokens_per_round", "1", "(tokens_per_round - theory) / standard deviation by theory",
        [](const Row& r) { return report::csv_real(r.agreement.z_tokens_per_round); }},
       {"p_accepted_law", "1",
-       "p-value of a G-test of the distribution of accepted, by context at the start of a round; empty where rounds are too few",
+       "p-value of a G-test of the distribution of accepted, by context at the start of a round; empty if rounds are too few",
        [](const Row& r) { return report::csv_real(r.agreement.p_accepted_distribution); }},
       {"p_output_law", "1",
        "p-value of the emitted tokens against the target's distribution: G-tests by class and by neighbours and a score test for "
-       "a leak of the draft's distribution, joined by Sidak's rule; a lossy verifier is held to its own distribution, and empty "
-       "where theory does not have it",
+       "a leak of the draft's distribution, joined by Sidak's rule; a lossy verifier is compared with its own distribution, and "
+       "the value is empty "
+       "if theory does not predict it",
        [](const Row& r) { return report::csv_real(r.agreement.p_output_distribution); }},
       {"smallest_leak", "1",
-       "smallest leak of the draft's distribution into the output that would be rejected with power .99; empty under a lossy "
+       "smallest leak of the draft's distribution into the output that would be rejected with power .99; empty for a lossy "
        "verifier",
        [](const Row& r) { return report::csv_real(r.agreement.smallest_leak); }},
       {"kl", "nats", "KL(target || draft), mean over contexts", [](const Row& r) { return report::csv_real(r.kl); }},
       {"chi_squared", "1", "chi2(draft || target), mean over contexts",
        [](const Row& r) { return report::csv_real(r.chi_squared); }},
-      {"theory", "", "the theory that judged the cell: exact, a closed form by name, or none where there is none",
+      {"theory", "", "the theory that judged the cell: exact, a closed form by name, or none",
        [](const Row& r) { return r.judged_by.known ? spec::theory_name(r.cell->theory) : "none"; }},
       {"verdict", "", "agree, disagree, refuted_as_expected or no_theory",
        [](const Row& r) { return std::string(to_text(r.verdict)); }}};
@@ -236,15 +238,15 @@ void judge_rows(std::vector<Row>& rows, const FactsOfCells& facts) {
 
 namespace {
 
-// The columns in front of the axes.
+// The columns before the axes.
 std::vector<report::Column<Row>> cell_columns() {
   return {{"experiment", "", "the experiment's name in the config", [](const Row& r) { return r.cell->experiment; }},
           {"cell", "1", "number in the experiment's grid, from 0, the last axis fastest",
            [](const Row& r) { return std::to_string(r.cell->index); }},
-          {"seed", "1", "what the cell's random numbers come from", [](const Row& r) { return std::to_string(r.cell->seed); }}};
+          {"seed", "1", "source of the cell's random numbers", [](const Row& r) { return std::to_string(r.cell->seed); }}};
 }
 
-// The columns of waterfall.csv in front of the step's.
+// The columns of waterfall.csv before the step's.
 std::vector<report::Column<WaterfallLine>> waterfall_columns() {
   using Line = WaterfallLine;
   std::vector<report::Column<Line>> all = {
@@ -259,7 +261,8 @@ std::vector<report::Column<WaterfallLine>> waterfall_columns() {
 
 std::string data_csv(const std::vector<Row>& rows) {
   std::vector<std::string> axes = spec::axes_of(rows);
-  std::erase_if(axes, [](const std::string& axis) { return axis == "seed" || axis == "rounds"; });  // columns anyway
+  // these have columns of their own
+  std::erase_if(axes, [](const std::string& axis) { return axis == "seed" || axis == "rounds"; });
   std::size_t positions = 0;
   for (const Row& row : rows) positions = std::max(positions, row.counts.accepted.size());
   std::vector<report::Column<Row>> all = cell_columns();
@@ -302,7 +305,7 @@ std::vector<report::FileInfo> described_files() {
   data.insert(data.end(), figures.begin(), figures.end());
   return {
       {"data.csv", data,
-       "Behind `seed` stands one column per sweep axis (its path); `accepted_pos_i` stands for one column per draft position."},
+       "`seed` is followed by one column per sweep axis (its path); `accepted_pos_i` stands for one column per draft position."},
       {"waterfall.csv of run", report::column_infos(waterfall_columns()), ""}};
 }
 

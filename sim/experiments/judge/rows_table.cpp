@@ -17,7 +17,7 @@ namespace specsim::judge {
 
 namespace {
 
-// Column heads of the axes: the last word of the path, as many words as it takes to tell them apart.
+// Column heads of the axes: the last word of the path, or more words if needed to distinguish them.
 std::vector<std::string> axis_heads(const std::vector<std::string>& axes) {
   std::vector<std::string> heads;
   for (const std::string& axis : axes) {
@@ -36,7 +36,7 @@ double half_width(const Row& row, const report::Estimate& estimate) {
   return row.counts.groups < 5 ? std::numeric_limits<double>::quiet_NaN() : report::half_width(estimate);
 }
 
-// The speedup of a round or, where a placement was simulated, of the batch from its first prefill to its last token.
+// The speedup of a round. If a placement was simulated: of the batch, from its first prefill to its last token.
 double speedup_of(const Row& row) { return row.timed ? row.timed->speedup() : row.tokens_per_round() * row.speedup_per_token(); }
 
 // The axes of one experiment, as its table shows them.
@@ -60,21 +60,22 @@ struct Axes {
   std::vector<std::vector<std::string>> values;  // [axis][row]
 };
 
-// Which columns an experiment's table has.
+// The columns of an experiment's table.
 struct Shown {
   bool priced = false;
   bool timed = false;  // a placement was simulated
   bool checks = false;
 };
 
-// Cells that differ in decode and cost alone draw with the same random numbers: their z are not independent. The first of each.
+// Cells that differ only in decode and cost use the same random numbers, so their z-scores are not independent. This maps to the
+// first of each group.
 std::map<std::pair<std::uint64_t, std::uint64_t>, const Row*> first_rows(const std::vector<Row>& rows) {
   std::map<std::pair<std::uint64_t, std::uint64_t>, const Row*> first;
   for (const Row& row : rows) first.try_emplace({row.cell->seed, row.cell->pairing_group}, &row);
   return first;
 }
 
-// `first`: of the rows that draw with the random numbers of `row`.
+// `first`: the first row that uses the same random numbers as `row`.
 void add_check_cells(const Row& first, const Row& row, std::vector<std::string>& line) {
   const bool known = row.judged_by.known;
   line.push_back(known ? report::cell_text(row.judged_by.tokens_per_round, "{:.4f}") : "-");
@@ -124,20 +125,20 @@ report::Table figures_of(const std::vector<Row>& rows, const Axes& axes, const S
   return table;
 }
 
-// The answer that most sweeps are made for; "" where there is none. What knows the future is no answer.
+// The answer that most sweeps are made for; "" if there is none. Policies that know the future are excluded.
 std::string fastest_text(const std::vector<Row>& rows, const Axes& axes, bool timed) {
   const std::vector<const Row*> order = by_speedup(rows.data(), rows.data() + rows.size());
   if (order.size() < 2) return "";
   if (speedup_of(*order[0]) <= 1.0) return "no cell is faster than plain decoding: do not speculate\n";
   if (!(speedup_of(*order[0]) > speedup_of(*order[1]))) return "";
-  // A second GPU would have sped up plain decoding too.
+  // A second GPU would have sped up decoding without speculation too.
   const auto twice = order[0]->timed ? order[0]->timed->speedup_of_twice() : std::nullopt;
   return fmt::format("fastest: {} ({}speedup {:.4f}{}); next: {} ({:.4f})\n", axes.name(*order[0]), timed ? "e2e " : "",
-                     speedup_of(*order[0]), twice ? fmt::format(", {:.4f} against plain decoding on both GPUs", *twice) : "",
+                     speedup_of(*order[0]), twice ? fmt::format(", {:.4f} relative to plain decoding on both GPUs", *twice) : "",
                      axes.name(*order[1]), speedup_of(*order[1]));
 }
 
-// What the intervals leave out; "" where the distributions are all given, or drawn anew at every position.
+// The variation that the intervals omit; "" if the distributions are all given, or are fresh at every position.
 std::string draw_text(const std::vector<Row>& rows, const Axes& axes, const std::vector<DrawSpread>& spreads) {
   if (std::none_of(rows.begin(), rows.end(), [](const Row& row) { return drawn_once(*row.cell); })) return "";
   std::string text = "+-95% is the error of the simulated rounds, for the distributions as they were drawn";
@@ -165,7 +166,7 @@ std::string table_of_one(const std::vector<Row>& rows, bool with_checks, const s
   if (shown.priced)
     text += fastest_text(rows, axes, shown.timed);
   else
-    text += "no speedup: the config names no cost, and tokens per round alone do not pay for drafts (cost: {model: ...})\n";
+    text += "no speedup: the config names no cost (cost: {model: ...}), and tokens per round do not include the time of drafts\n";
   text += draw_text(rows, axes, spreads);
   return text;
 }

@@ -49,7 +49,7 @@ std::string why_not_read(const BlockRounds& rounds) {
   if (std::string why = why_not_kept(rounds); !why.empty()) return why;
   const double contexts = rounds.shape->contexts;
   if (rounds.hidden() && contexts * contexts > kMostTokens) return fmt::format("{} contexts: too many", rounds.shape->contexts);
-  return rounds.shape->ends() ? "requests that read their text are not worked out" : "";
+  return rounds.shape->ends() ? "theory does not cover requests whose drafter reads the text" : "";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Theory of drafts that are read out of the text: every text that a sequence can emit is followed.
+// Theory of drafts that are copied from the text: follows every text that a sequence can emit.
 #pragma once
 
 #include "sim/experiments/judge/block_rounds.h"
@@ -6,13 +6,13 @@
 
 namespace specsim::judge {
 
-// Theory of the cell's rounds, whose drafter makes chains: `draft` says which tokens it drafts behind a text.
+// The theory of rounds whose drafter makes chains. `draft` returns the tokens that it drafts after a text.
 Coverage follow_text(const spec::Cell& cell, theory::TextDraft draft);
-// The same of drafters that remember: `draft` says which paths it drafts behind a text and the lengths that it had.
+// The same for drafters with memory. `draft` returns the paths that it drafts after a text, given the text's earlier lengths.
 Coverage follow_history(const spec::Cell& cell, theory::HistoryDraft draft);
-// Lists of tokens that the cell's drafter is given; empty where it is given none.
+// Lists of tokens that the cell's drafter is given; empty if there are none.
 std::vector<std::vector<int>> drafter_texts(const spec::Cell& cell, const std::string& key);
-// Tokens of the prompt that the cell's sequences begin with; empty without one.
+// Tokens of the prompt that the cell's sequences begin with; empty if there is none.
 std::vector<int> prompt_of(const spec::Cell& cell);
 
 }  // namespace specsim::judge

@@ -1,4 +1,4 @@
-// Rules that let the draft speak for the target: speculative cascades, and a judge of rejected tokens.
+// Rules that accept draft tokens in place of the target's: speculative cascades, and a judge of rejected tokens.
 #include "sim/experiments/judge/method.h"
 #include "sim/experiments/judge/tree_walk.h"
 #include "sim/rounds/theory/lossy.h"

@@ -1,4 +1,4 @@
-// Chains whose draft model decodes speculatively: it draws the tokens that it would draw alone, in fewer passes.
+// Chains whose draft model itself decodes speculatively. The tokens have the same distribution; only the passes are fewer.
 #include "sim/experiments/judge/method.h"
 #include "sim/experiments/judge/tree_walk.h"
 #include "sim/foundation/base/index.h"
@@ -8,7 +8,7 @@ namespace specsim::judge {
 
 TheoryEntry cs_drafting_theory() {
   return {{"cs_drafting",
-           "a draft's own draft leaves its tokens as they were: rejection sampling of a chain, whatever the passes were",
+           "a draft's own draft does not change its tokens: rejection sampling of a chain, independent of the passes",
            "Chen et al. (Cascade Speculative Drafting), arXiv 2312.11462; Leviathan et al., arXiv 2211.17192",
            {},
            ""},

@@ -1,6 +1,6 @@
-// Chains drafted in one pass with a bias by the token before, or by all of the block's before it, in contexts that move: the draft's distribution at a position hangs
-// on the context before the block too. Where contexts stand still it is one for each depth, and the verifier's own theory is
-// used.
+// Chains drafted in one pass with a bias by the token before, or by all earlier tokens of the block, in contexts that move. The
+// draft's distribution at a position then also depends on the context before the block. If contexts do not move, there is one
+// distribution per depth, and the verifier's own theory applies.
 #include "sim/experiments/judge/enumeration.h"
 #include "sim/experiments/judge/method.h"
 #include "sim/foundation/base/index.h"
@@ -16,7 +16,7 @@ namespace specsim::judge {
 
 namespace {
 
-constexpr double kMostCarries = 0x1p20;  // ratios of target to draft that block verification is followed along
+constexpr double kMostCarries = 0x1p20;  // ratios of target to draft that are followed for block verification
 
 class JoinedDrafts final : public CellTheory {
  public:
@@ -46,8 +46,8 @@ class JoinedDrafts final : public CellTheory {
   static const char* share_name(const std::string& drafter) {
     return drafter == "dspark" ? "markov_head" : drafter == "domino" ? "causal_head" : "selector";
   }
-  // The state whose draft is seen from `before` where the text has come to `state`: all of it, or where it is the last few tokens
-  // the newest one, behind those of `before`.
+  // The state that the draft at a position sees, if the block started from `before` and the text is now in `state`. Either the
+  // head sees the whole text; or, where a state is the last few tokens, it sees the newest token after those of `before`.
   [[nodiscard]] int seen(int before, int state) const {
     return !path_ && last_tokens() ? rounds_.next(before, state % rounds_.cell->vocab) : state;
   }
@@ -71,7 +71,7 @@ class JoinedDrafts final : public CellTheory {
   std::size_t vocab_;
   double share_;
   int candidates_;  // 0: all
-  bool path_;       // the head sees all tokens of the block before its own
+  bool path_;       // the head sees all earlier tokens of the block
   bool argmax_;
   double temperature_;
   std::vector<std::vector<double>> targets_;              // [context]
@@ -91,7 +91,7 @@ theory::JoinedBranches JoinedDrafts::branches(int before, int length) const {
     for (std::size_t s = 0; s < states; ++s) {
       const std::size_t known = depth == 0 ? s : index_of(seen(before, static_cast<int>(s)));
       const std::vector<double>& base = depth == 0 ? models[s] : models[index_of(before)];
-      // The first position's draft goes through no pair of neighbours.
+      // The first position's draft depends on no pair of neighbours.
       const int candidates = depth == 0 ? 0 : candidates_;
       const std::vector<double> draft =
           theory::biased_distribution(base, models[known], share_, argmax_ ? 0.0 : temperature_, candidates);
@@ -154,16 +154,16 @@ Coverage cover_joined(const spec::Cell& cell) {
   if (std::string why = why_not_kept(rounds); !why.empty()) return {nullptr, std::move(why)};
   const math::Sampling& sampling = cell.contexts->pair(0).draft_sampling();
   if (sampling.top_k > 0 || sampling.top_p < 1.0 || sampling.min_p > 0.0)
-    return {nullptr, "drafts that are cut to their likeliest tokens behind a bias are not worked out"};
+    return {nullptr, "theory does not cover drafts that are reduced to their likeliest tokens after a bias"};
   const double contexts = rounds.shape->contexts;
   const double outcomes = static_cast<double>(cell.vocab) * (rounds.hidden() ? contexts : 1.0);
   const bool joint = verifier_name(cell) == "block";
   if (joint && rounds.stops != nullptr)
-    return {nullptr, "verifier block with chains that end by what was drafted is not worked out"};
+    return {nullptr, "theory does not cover verifier block with chains whose end depends on the drafted tokens"};
   if ((joint && std::pow(outcomes, draft_length(cell)) * contexts * contexts > kMostCarries) ||
       outcomes * (draft_length(cell) + 1) * contexts * contexts > kMostSteps)
-    return {nullptr, fmt::format("vocabulary {}, draft_length {}, {} contexts, each two of which are joined: too many",
-                                 cell.vocab, draft_length(cell), contexts)};
+    return {nullptr, fmt::format("vocabulary {}, draft_length {}, {} contexts in all pairs: too many", cell.vocab,
+                                 draft_length(cell), contexts)};
   return {std::make_unique<JoinedDrafts>(std::move(rounds)), ""};
 }
 

@@ -1,4 +1,4 @@
-// EAGLE-2's trees, grown where the draft is sure.
+// EAGLE-2's trees, which grow where the draft is confident.
 #include "sim/experiments/judge/enumeration.h"
 #include "sim/experiments/judge/method.h"
 #include "sim/rounds/theory/budget_trees.h"

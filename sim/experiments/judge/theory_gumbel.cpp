@@ -1,4 +1,4 @@
-// Draft and target that sample by the same noise.
+// Draft and target that sample with the same noise.
 #include "sim/experiments/judge/tree_walk.h"
 #include "sim/rounds/theory/judgement.h"
 
@@ -15,9 +15,9 @@ TheoryEntry gumbel_theory() {
           {"gumbel"},
           {},
           [](const spec::Cell& cell) -> Coverage {
-            constexpr int kMostTokensSquared = 4096;  // the sum is worked out token by token, against every other
+            constexpr int kMostTokensSquared = 4096;  // the sum compares each token with every other
             if (cell.vocab > kMostTokensSquared)
-              return {nullptr, fmt::format("vocabulary {}: too many tokens to compare each with each", cell.vocab)};
+              return {nullptr, fmt::format("vocabulary {}: too many tokens to compare each with every other", cell.vocab)};
             return walk(BlockRounds(cell), {[](const verify::PositionDistributions& distributions, int) {
                           return std::vector<std::vector<double>>{
                               theory::judge_gumbel(distributions.target, distributions.drafted).accepted};

@@ -1,4 +1,4 @@
-// Block verification whose whole block stays by the ratio of joint probabilities.
+// Block verification that keeps the whole block by the ratio of joint probabilities.
 #include "sim/experiments/judge/block_enumeration.h"
 
 namespace specsim::judge {

@@ -15,7 +15,7 @@ TheoryEntry kseq_theory() {
           [](const spec::Cell& cell) -> Coverage {
             BlockRounds rounds(cell);
             if (!figures_of(rounds).even)
-              return {nullptr, "its factor goes by the number of siblings, and nodes of one depth differ in it"};
+              return {nullptr, "its factor depends on the number of siblings, in which nodes of one depth differ"};
             return walk(std::move(rounds), {[](const verify::PositionDistributions& distributions, int children) {
                           return theory::judge_kseq(distributions.target, distributions.drafted, children).by_token;
                         }});

@@ -1,4 +1,4 @@
-// The token verifier with a draft probability that counts less.
+// The token verifier with a reduced draft probability.
 #include "sim/experiments/judge/method.h"
 #include "sim/experiments/judge/tree_walk.h"
 #include "sim/rounds/theory/lossy.h"

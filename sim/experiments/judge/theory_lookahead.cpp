@@ -1,4 +1,4 @@
-// Lookahead decoding: n-grams that a window of guesses fills.
+// Lookahead decoding: n-grams from a window of guesses.
 #include "sim/experiments/judge/enumeration.h"
 #include "sim/experiments/judge/method.h"
 #include "sim/experiments/judge/text_enumeration.h"
@@ -25,26 +25,23 @@ class LookaheadRounds final : public Enumeration {
 
 std::string why_not_looked(const BlockRounds& rounds) {
   if (std::string why = why_not_kept(rounds); !why.empty()) return why;
-  if (rounds.hidden()) return "a window that looks at contexts that move by themselves is not worked out";
-  return rounds.shape->ends() ? "requests that read their text are not worked out" : "";
+  if (rounds.hidden()) return "theory does not cover a window over contexts that move by themselves";
+  return rounds.shape->ends() ? "theory does not cover requests whose drafter reads the text" : "";
 }
 
 }  // namespace
 
 TheoryEntry lookahead_theory() {
-  return {{"lookahead",
-           "n-grams out of a window of guesses and out of the text, over every text",
-           "Fu et al., arXiv 2402.02057",
-           {},
-           ""},
-          {"tree_point_mass", "greedy_tree"},
-          {"lookahead"},
-          [](const spec::Cell& cell) -> Coverage {
-            BlockRounds rounds(cell);
-            std::string why = why_not_looked(rounds);
-            if (!why.empty()) return {nullptr, std::move(why)};
-            return {std::make_unique<LookaheadRounds>(std::move(rounds)), ""};
-          }};
+  return {
+      {"lookahead", "n-grams from a window of guesses and from the text, over every text", "Fu et al., arXiv 2402.02057", {}, ""},
+      {"tree_point_mass", "greedy_tree"},
+      {"lookahead"},
+      [](const spec::Cell& cell) -> Coverage {
+        BlockRounds rounds(cell);
+        std::string why = why_not_looked(rounds);
+        if (!why.empty()) return {nullptr, std::move(why)};
+        return {std::make_unique<LookaheadRounds>(std::move(rounds)), ""};
+      }};
 }
 
 }  // namespace specsim::judge

@@ -1,4 +1,4 @@
-// Verifiers that keep what the target's own sample is: on a chain, on children that were chosen, on guesses of what follows.
+// Verifiers that accept tokens equal to the target's own sample: on a chain, on chosen children, on guesses of later positions.
 #include "sim/experiments/judge/enumeration.h"
 #include "sim/experiments/judge/method.h"
 #include "sim/experiments/judge/position_rounds.h"
@@ -10,7 +10,7 @@ namespace specsim::judge {
 
 namespace {
 
-// Every position guessed from the context at the round's start.
+// Every position is guessed from the context at the round's start.
 class Guesses final : public TreeEnumeration {
  public:
   using TreeEnumeration::TreeEnumeration;
@@ -27,9 +27,9 @@ class Guesses final : public TreeEnumeration {
 std::string why_not_guessed(const BlockRounds& rounds) {
   if (std::string why = why_not_kept(rounds); !why.empty()) return why;
   if (std::string why = why_not_windows(rounds); !why.empty()) return why;
-  // Which token has a rank is known of the draft's likeliest tokens alone.
+  // Only the draft's likeliest tokens have a known rank.
   if (rounds.drafter->siblings != tokens::Siblings::point_mass)
-    return "guesses that are drawn, not ranked, are not worked out in contexts that move";
+    return "theory does not cover drawn guesses in contexts that move";
   return too_many_steps(rounds, steps_of(rounds));
 }
 
@@ -37,7 +37,7 @@ std::string why_not_guessed(const BlockRounds& rounds) {
 
 TheoryEntry matching_theory() {
   return {{"matching",
-           "drafts kept while the target samples them: alpha = sum target draft, or the target's mass on chosen children",
+           "drafts are accepted while the target samples them: alpha = sum target draft, or the target's mass on chosen children",
            "Gante, assisted generation, 2023; Cai et al. (Medusa), arXiv 2401.10774",
            {},
            ""},
@@ -63,7 +63,7 @@ TheoryEntry matching_theory() {
                               return theory::judge_matching_without_replacement(distributions.target, distributions.drafted,
                                                                                 children)
                                   .by_token;
-                            case tokens::Siblings::hub:  // not among the siblings of these verifiers
+                            case tokens::Siblings::hub:  // the verifiers of this file do not accept hub siblings
                             case tokens::Siblings::point_mass:
                               break;
                           }

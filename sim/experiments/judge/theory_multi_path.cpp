@@ -1,4 +1,4 @@
-// Greedy multi-path block verification, by every path; SpecHub, by the masses that its pairs take.
+// Greedy multi-path block verification, by enumeration of every path; SpecHub, by the masses of its pairs.
 #include "sim/experiments/judge/enumeration.h"
 #include "sim/experiments/judge/method.h"
 #include "sim/experiments/judge/tree_walk.h"
@@ -28,9 +28,9 @@ class MultiPath final : public TreeEnumeration {
 
 std::string why_not_followed(const BlockRounds& rounds) {
   if (rounds.guesses_ahead())
-    return fmt::format("verifier {} with guesses of another context is not worked out", verifier_name(*rounds.cell));
+    return fmt::format("theory does not cover verifier {} with guesses from another context", verifier_name(*rounds.cell));
   if (rounds.lengths != nullptr || rounds.stops != nullptr)
-    return fmt::format("verifier {} with chains that a policy cuts is not worked out", verifier_name(*rounds.cell));
+    return fmt::format("theory does not cover verifier {} with chains that a policy shortens", verifier_name(*rounds.cell));
   if (std::string why = why_not_kept(rounds); !why.empty()) return why;
   if (std::string why = why_not_windows(rounds); !why.empty()) return why;
   const int vocab = rounds.cell->vocab;

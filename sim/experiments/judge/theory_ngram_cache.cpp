@@ -1,4 +1,4 @@
-// What engines draft out of the text: ngram_cache.
+// Drafts that inference engines copy from the text: ngram_cache.
 #include "sim/experiments/judge/method.h"
 #include "sim/experiments/judge/text_enumeration.h"
 #include "sim/rounds/theory/engine_drafts.h"
@@ -7,7 +7,7 @@ namespace specsim::judge {
 
 TheoryEntry ngram_cache_theory() {
   return {{"ngram_cache",
-           "what followed the text's last tokens often and surely enough, over every text",
+           "the continuation that followed the text's last tokens often and consistently enough, over every text",
            "llama.cpp, common/ngram-cache.cpp",
            {},
            ""},

@@ -1,4 +1,4 @@
-// What engines draft out of the text: ngram_map_k.
+// Drafts that inference engines copy from the text: ngram_map_k.
 #include "sim/experiments/judge/method.h"
 #include "sim/experiments/judge/text_enumeration.h"
 #include "sim/rounds/theory/engine_drafts.h"
@@ -7,7 +7,8 @@ namespace specsim::judge {
 
 TheoryEntry ngram_map_k_theory() {
   return {{"ngram_map_k",
-           "what followed the text's last tokens where a map has them, as much as was accepted before, over every text",
+           "the tokens after an earlier occurrence of the text's last tokens in a map, as many as were accepted before, over "
+           "every text",
            "llama.cpp, common/ngram-map.cpp",
            {},
            ""},

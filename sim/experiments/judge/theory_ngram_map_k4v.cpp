@@ -1,4 +1,4 @@
-// What engines draft out of the text: ngram_map_k4v.
+// Drafts that inference engines copy from the text: ngram_map_k4v.
 #include "sim/experiments/judge/method.h"
 #include "sim/experiments/judge/text_enumeration.h"
 #include "sim/rounds/theory/engine_drafts.h"
@@ -7,7 +7,7 @@ namespace specsim::judge {
 
 TheoryEntry ngram_map_k4v_theory() {
   return {{"ngram_map_k4v",
-           "the commonest value behind the text's last tokens, as much as was accepted before, over every text",
+           "the most frequent continuation of the text's last tokens, as many tokens as were accepted before, over every text",
            "llama.cpp, common/ngram-map.cpp",
            {},
            ""},

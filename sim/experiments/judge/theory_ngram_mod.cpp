@@ -1,4 +1,4 @@
-// What engines draft out of the text: ngram_mod.
+// Drafts that inference engines copy from the text: ngram_mod.
 #include "sim/experiments/judge/method.h"
 #include "sim/experiments/judge/text_enumeration.h"
 #include "sim/rounds/theory/engine_drafts.h"
@@ -7,7 +7,11 @@ namespace specsim::judge {
 
 TheoryEntry ngram_mod_theory() {
   return {
-      {"ngram_mod", "what a table of hashes says behind the text, over every text", "llama.cpp, common/ngram-mod.cpp", {}, ""},
+      {"ngram_mod",
+       "the continuation that a hash table stores for the text's last tokens, over every text",
+       "llama.cpp, common/ngram-mod.cpp",
+       {},
+       ""},
       {"tree_point_mass", "greedy_tree"},
       {"ngram_mod"},
       [](const spec::Cell& cell) {

@@ -1,4 +1,4 @@
-// What engines draft out of the text: ngram_simple.
+// Drafts that inference engines copy from the text: ngram_simple.
 #include "sim/experiments/judge/method.h"
 #include "sim/experiments/judge/text_enumeration.h"
 #include "sim/rounds/theory/engine_drafts.h"
@@ -7,7 +7,7 @@ namespace specsim::judge {
 
 TheoryEntry ngram_simple_theory() {
   return {{"ngram_simple",
-           "what followed the last place of the text's last tokens, over every text",
+           "the tokens after the last earlier occurrence of the text's last tokens, over every text",
            "llama.cpp, common/ngram-map.cpp",
            {},
            ""},

@@ -6,7 +6,7 @@ namespace specsim::judge {
 
 TheoryEntry opt_tree_theory() {
   return {{"opt_tree",
-           "the likeliest nodes of the draft's likeliest layers, as long as a layer promises more, by every context that a round "
+           "the likeliest nodes of the draft's likeliest layers, until a layer promises no gain, by every context that a round "
            "can start from",
            "Wang et al. (OPT-Tree), arXiv 2406.17276",
            {},

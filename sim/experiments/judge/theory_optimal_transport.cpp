@@ -1,4 +1,4 @@
-// The best rule there can be for siblings drawn with replacement: its value, by max-flow/min-cut.
+// The optimal rule for siblings drawn with replacement: its acceptance, by max-flow/min-cut.
 #include "sim/experiments/judge/tree_walk.h"
 #include "sim/rounds/theory/multi_draft.h"
 
@@ -18,11 +18,12 @@ TheoryEntry optimal_transport_theory() {
       [](const spec::Cell& cell) -> Coverage {
         BlockRounds rounds(cell);
         if (!figures_of(rounds).uniform)
-          return {nullptr, "which of its siblings is accepted is up to which of the best couplings it has"};
+          return {nullptr, "several optimal couplings exist, and they differ in the accepted sibling"};
         if (rounds.stops != nullptr)
-          return {nullptr, "which token is accepted is up to which of the best couplings it has, and drafting ends by the token"};
+          return {nullptr,
+                  "several optimal couplings exist and differ in the accepted token, on which the end of drafting depends"};
         if (rounds.shape->kind == families::ContextShape::Kind::markov)
-          return {nullptr, "which token is accepted is up to which of the best couplings it has, and contexts go by the token"};
+          return {nullptr, "several optimal couplings exist and differ in the accepted token, on which contexts depend"};
         NodeTheory rule = {[](const verify::PositionDistributions& distributions, int children) {
           std::vector<std::vector<double>> by_rank(index_of(children), {0.0});
           by_rank[0][0] = theory::optimal_acceptance(distributions.target, distributions.drafted, children);

@@ -1,4 +1,4 @@
-// Drafts that followed the text's last tokens where these stood first.
+// Drafts copied from the first occurrence of the text's last tokens.
 #include "sim/experiments/judge/method.h"
 #include "sim/experiments/judge/text_enumeration.h"
 
@@ -6,7 +6,7 @@ namespace specsim::judge {
 
 TheoryEntry prompt_lookup_theory() {
   return {{"prompt_lookup",
-           "what followed the first occurrence of the text's last tokens, over every text",
+           "the tokens after the first occurrence of the text's last tokens, over every text",
            "Saxena, prompt lookup decoding, 2023",
            {},
            ""},

@@ -1,4 +1,4 @@
-// Rejection sampling: on a chain token by token, and of siblings drawn with replacement one after the other.
+// Rejection sampling: token by token on a chain, and one after the other for siblings drawn with replacement.
 #include "sim/experiments/judge/method.h"
 #include "sim/experiments/judge/position_rounds.h"
 #include "sim/experiments/judge/tree_walk.h"

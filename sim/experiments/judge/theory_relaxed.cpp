@@ -1,4 +1,4 @@
-// Relaxed acceptance as servers have it: SGLang's thresholds, TensorRT-LLM's N likeliest.
+// Relaxed acceptance as in servers: SGLang's thresholds, TensorRT-LLM's N likeliest tokens.
 #include "sim/experiments/judge/method.h"
 #include "sim/experiments/judge/tree_walk.h"
 #include "sim/rounds/theory/lossy.h"
@@ -7,7 +7,7 @@ namespace specsim::judge {
 
 namespace {
 
-constexpr const char* kMoves = "contexts that tokens lead through are not worked out under a verifier that emits other tokens";
+constexpr const char* kMoves = "theory does not cover contexts that follow the tokens under a verifier that emits other tokens";
 
 }  // namespace
 
@@ -19,7 +19,7 @@ TheoryEntry relaxed_threshold_theory() {
       [](const spec::Cell& cell) -> Coverage {
         BlockRounds rounds(cell);
         if (rounds.sure_next()) return {nullptr, kMoves};
-        if (figures_of(rounds).gap) return {nullptr, "the tree leaves out ranks"};
+        if (figures_of(rounds).gap) return {nullptr, "the tree skips ranks"};
         const double single = verifier_arguments(cell).number("single");
         const double accumulated = verifier_arguments(cell).number("acc");
         const theory::TreeSampling sampling = sampling_of(rounds.drafter->siblings);

@@ -1,4 +1,4 @@
-// Drafts that followed the longest end of the text where it stood first.
+// Drafts copied from the first occurrence of the text's longest repeated suffix.
 #include "sim/experiments/judge/method.h"
 #include "sim/experiments/judge/text_enumeration.h"
 #include "sim/rounds/theory/chosen_trees.h"
@@ -7,7 +7,7 @@ namespace specsim::judge {
 
 TheoryEntry sam_decoding_theory() {
   return {{"sam_decoding",
-           "what followed the first place of the text's longest end, over every text",
+           "the tokens after the first occurrence of the text's longest repeated suffix, over every text",
            "Hu et al. (SAM Decoding), arXiv 2411.10666",
            {},
            ""},
@@ -17,7 +17,7 @@ TheoryEntry sam_decoding_theory() {
             const config::Arguments& own = drafter_arguments(cell);
             if (own.text("otherwise") != "nothing")
               return {nullptr,
-                      "what the target said of earlier tokens is recycled, and theory is of copies alone (otherwise: "
+                      "the drafter reuses the target's predictions for earlier tokens, and theory covers only copies (otherwise: "
                       "nothing)"};
             theory::SamDraft rule;
             rule.draft_length = static_cast<int>(own.integer("draft_length"));

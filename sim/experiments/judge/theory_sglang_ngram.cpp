@@ -1,4 +1,4 @@
-// What engines draft out of the text: sglang_ngram.
+// Drafts that inference engines copy from the text: sglang_ngram.
 #include "sim/experiments/judge/method.h"
 #include "sim/experiments/judge/text_enumeration.h"
 #include "sim/rounds/theory/engine_drafts.h"
@@ -7,7 +7,7 @@ namespace specsim::judge {
 
 TheoryEntry sglang_ngram_theory() {
   return {{"sglang_ngram",
-           "a tree of what followed the text's ends in a trie of its last tokens, over every text",
+           "a tree of continuations of the text's suffixes, from a trie of its last tokens, over every text",
            "SGLang, kernels/jit/csrc/ngram_corpus/trie.cpp",
            {},
            ""},

@@ -1,4 +1,4 @@
-// A published mistake, and what it emits.
+// A published faulty rule, and the distribution that it emits.
 #include "sim/experiments/judge/position_rounds.h"
 
 namespace specsim::judge {

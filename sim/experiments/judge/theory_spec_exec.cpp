@@ -15,7 +15,8 @@ TheoryEntry spec_exec_theory() {
           [](const spec::Cell& cell) -> Coverage {
             if (whole_argument(cell, "beams") < whole_argument(cell, "budget"))
               return {nullptr,
-                      "with fewer beams than budget the tree hangs on the order of the search, and theory is of the likeliest "
+                      "with fewer beams than budget the tree depends on the order of the search, and theory covers only the "
+                      "likeliest "
                       "paths"};
             return enumerate_budget_trees(BlockRounds(cell), [&cell](const theory::Automaton& own, int state) {
               return theory::likeliest_paths(own, state, whole_argument(cell, "budget"), whole_argument(cell, "max_depth"),

@@ -1,4 +1,4 @@
-// Drafts that commonly followed the text's longest repeated end.
+// Drafts copied from the commonest continuation of the text's longest repeated suffix.
 #include "sim/experiments/judge/method.h"
 #include "sim/experiments/judge/text_enumeration.h"
 
@@ -6,7 +6,7 @@ namespace specsim::judge {
 
 TheoryEntry suffix_theory() {
   return {{"suffix",
-           "the commonest continuation of the text's longest repeated end, over every text",
+           "the most frequent continuation of the text's longest repeated suffix, over every text",
            "Oliaro et al., arXiv 2411.04975",
            {},
            ""},

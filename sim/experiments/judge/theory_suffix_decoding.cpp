@@ -1,4 +1,4 @@
-// Drafts that followed the ends of the text, scored by how surely they did.
+// Drafts copied from continuations of the text's suffixes, scored by how often they followed.
 #include "sim/experiments/judge/method.h"
 #include "sim/experiments/judge/text_enumeration.h"
 
@@ -6,7 +6,7 @@ namespace specsim::judge {
 
 TheoryEntry suffix_decoding_theory() {
   return {{"suffix_decoding",
-           "the continuation of the most expected tokens over all lengths of the text's end, over every text",
+           "the continuation with the most expected tokens over all lengths of the text's suffix, over every text",
            "Oliaro et al., arXiv 2411.04975",
            {},
            ""},

@@ -1,4 +1,4 @@
-// Drafts that are among the target's likeliest tokens.
+// Accepts drafts that are among the target's likeliest tokens.
 #include "sim/experiments/judge/method.h"
 #include "sim/experiments/judge/tree_walk.h"
 #include "sim/rounds/theory/lossy.h"
@@ -11,7 +11,7 @@ TheoryEntry top_k_match_theory() {
           {},
           [](const spec::Cell& cell) -> Coverage {
             BlockRounds rounds(cell);
-            if (figures_of(rounds).gap) return {nullptr, "the tree leaves out ranks"};
+            if (figures_of(rounds).gap) return {nullptr, "the tree skips ranks"};
             const auto k = static_cast<int>(verifier_arguments(cell).integer("k"));
             const auto admits = [k](const verify::PositionDistributions& distributions) {
               return theory::top_k_acceptance(distributions.target, k);

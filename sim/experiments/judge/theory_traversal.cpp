@@ -1,4 +1,4 @@
-// Traversal verification, by every drafted tree; on a chain it is block verification.
+// Traversal verification, by enumeration of every drafted tree; on a chain it is block verification.
 #include "sim/experiments/judge/block_enumeration.h"
 #include "sim/experiments/judge/enumeration.h"
 #include "sim/experiments/judge/method.h"
@@ -32,7 +32,7 @@ class Traversal final : public TreeEnumeration {
 
 std::string why_not_traversed(const BlockRounds& rounds) {
   if (rounds.guesses_ahead())
-    return fmt::format("verifier {} with guesses of another context is not worked out", verifier_name(*rounds.cell));
+    return fmt::format("theory does not cover verifier {} with guesses from another context", verifier_name(*rounds.cell));
   if (std::string why = why_not_kept(rounds); !why.empty()) return why;
   if (std::string why = why_not_windows(rounds); !why.empty()) return why;
   const int vocab = rounds.cell->vocab;

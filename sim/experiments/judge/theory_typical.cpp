@@ -1,4 +1,4 @@
-// Typical acceptance: on chains by the masses that it admits, on trees by every drafted tree.
+// Typical acceptance: on chains by the masses that it admits, on trees by enumeration of every drafted tree.
 #include "sim/experiments/judge/enumeration.h"
 #include "sim/experiments/judge/method.h"
 #include "sim/experiments/judge/tree_walk.h"
@@ -14,12 +14,12 @@ namespace specsim::judge {
 
 namespace {
 
-constexpr double kWithin = 1e-5;  // what Medusa's program adds within the entropy's logarithms
+constexpr double kWithin = 1e-5;  // Medusa's program adds this within the entropy's logarithms
 
-// Which path stays of the longest ones, and what follows it.
+// The path that is kept of the longest ones, and the token that follows it.
 enum class Typical : bool {
-  as_paper,    // the first, and the target's own token
-  as_program,  // the likeliest, and the target's likeliest token
+  as_paper,    // the first path, and the target's own sample
+  as_program,  // the likeliest path, and the target's likeliest token
 };
 
 class TypicalTrees final : public TreeEnumeration {
@@ -44,7 +44,7 @@ class TypicalTrees final : public TreeEnumeration {
                                                                     const theory::TokenClasses& classes) const override {
     const theory::TreeSampling sampling = sampling_of(rounds().drafter->siblings);
     if (rule_ == Typical::as_paper) return theory::typical_tokens(own, rounds().tree, sampling, epsilon_, delta_, classes);
-    // Of drawn siblings the likeliest path hangs on all that were drawn together.
+    // With drawn siblings the likeliest path depends on all siblings that were drawn together.
     if (sampling != theory::TreeSampling::top) return std::nullopt;
     return theory::typical_medusa_tokens(own, rounds().tree, epsilon_, delta_, classes);
   }
@@ -59,7 +59,7 @@ std::string why_not_enumerated(const BlockRounds& rounds) {
   if (std::string why = why_not_windows(rounds); !why.empty()) return why;
   const bool guesses = rounds.drafter->from_root;
   if (guesses && !rounds.hidden() && rounds.shape->contexts > 1 && rounds.shape->kind != families::ContextShape::Kind::requests)
-    return fmt::format("verifier {} with guesses of another context is not worked out", verifier_name(*rounds.cell));
+    return fmt::format("theory does not cover verifier {} with guesses from another context", verifier_name(*rounds.cell));
   const double vocab = rounds.cell->vocab;
   double steps = steps_of(rounds);
   if (rounds.drafter->siblings == tokens::Siblings::without_replacement)
@@ -108,7 +108,7 @@ TheoryEntry typical_medusa_theory() {
           [](const spec::Cell& cell) -> Coverage {
             BlockRounds rounds(cell);
             if (rounds.sure_next())
-              return {nullptr, "contexts that tokens lead through are not worked out under a verifier that emits other tokens"};
+              return {nullptr, "theory does not cover contexts that follow the tokens under a verifier that emits other tokens"};
             if (!rounds.is_chain() || rounds.guesses_ahead()) {
               std::string why = why_not_enumerated(rounds);
               if (!why.empty()) return {nullptr, std::move(why)};

@@ -15,7 +15,7 @@ TheoryEntry without_replacement_theory() {
           [](const spec::Cell& cell) {
             return walk(
                 BlockRounds(cell), {[](const verify::PositionDistributions& distributions, int children) {
-                  // A chain has no sibling that could repeat another.
+                  // A chain has no siblings that could repeat each other.
                   if (children == 1) return theory::judge_recursive(distributions.target, distributions.drafted, 1).by_token;
                   return theory::judge_without_replacement(distributions.target, distributions.drafted, children).by_token;
                 }});

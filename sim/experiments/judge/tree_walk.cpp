@@ -15,8 +15,8 @@ namespace specsim::judge {
 
 namespace {
 
-constexpr double kMostDraws = 0x1p24;      // tokens looked at, to enumerate draws without replacement
-constexpr double kMostWalkSteps = 0x1p28;  // steps that a walk may take
+constexpr double kMostDraws = 0x1p24;      // tokens visited when draws without replacement are enumerated
+constexpr double kMostWalkSteps = 0x1p28;  // largest number of steps of a walk
 
 class TreeWalk final : public CellTheory {
  public:
@@ -36,21 +36,23 @@ class TreeWalk final : public CellTheory {
  private:
   struct Level {  // the nodes of one depth of the tree
     int children = 0;
-    int distributions = 0;  // the depth whose distributions it has
+    int distributions = 0;  // the depth whose distributions they use
     theory::NodeMoves moves;
-    theory::NodeTokens tokens;  // where sorts_tokens()
+    theory::NodeTokens tokens;  // if sorts_tokens()
   };
 
-  // What an outcome of these masses by token does to the state.
+  // The effect on the state of an outcome with these masses by token.
   void spread(int context, const std::vector<double>& mass, theory::StateMatrix& moves) const;
   [[nodiscard]] theory::RoundKernel walked(int draft_length) const;
   [[nodiscard]] const Admitting* admitting() const { return std::get_if<Admitting>(&rule_.otherwise); }
-  // Whether see() tells what a token that is judged is, whatever was judged before it: of chains in contexts that are alike.
+  // Whether see() can return the distribution of a judged token, independent of earlier judgements: for chains in identical
+  // contexts.
   [[nodiscard]] bool tells_judged() const {
     return admitting() != nullptr && rounds_.is_chain() && rounds_.drafter->siblings == tokens::Siblings::independent &&
            !rounds_.by_context;
   }
-  // Whether what a round emits is gathered class by class: of lossy rules, where rounds are alike and independent of each other.
+  // Whether the emitted tokens of a round are gathered by class: for lossy rules, if rounds are identically distributed and
+  // independent.
   [[nodiscard]] bool sorts_tokens() const {
     return !std::holds_alternative<TargetsRest>(rule_.otherwise) && !tells_judged() && !rounds_.by_context &&
            rounds_.shape->contexts > 0 && !has_policy(*rounds_.cell);
@@ -62,10 +64,10 @@ class TreeWalk final : public CellTheory {
   BlockRounds rounds_;
   NodeTheory rule_;
   std::vector<Level> levels_;
-  theory::TokenClasses classes_;  // the classes of the context that is seen
-  std::vector<double> behind_;    // the token behind a leaf, by class, where sorts_tokens()
+  theory::TokenClasses classes_;  // the classes of the context passed to see()
+  std::vector<double> behind_;    // the token after a leaf, by class, if sorts_tokens()
   theory::StateMatrix target_;    // the target's own token
-  double alike_;                  // contexts whose mean counts, where they are no states
+  double alike_;                  // number of contexts to average over, if they are not states
   RoundTheory answer_;
 };
 
@@ -141,7 +143,7 @@ std::vector<double> TreeWalk::see(int context, int depth, const verify::Position
     behind_.resize(classes_.count, 0.0);
     for (std::size_t k = 0; k < behind.size(); ++k) behind_[k] += behind[k] / alike_;
   }
-  int known = -1;  // children that by_token is of
+  int known = -1;  // number of children that by_token was computed for
   std::vector<std::vector<double>> by_token;
   for (Level& level : levels_) {
     if (level.distributions != depth) continue;
@@ -166,7 +168,7 @@ theory::RoundKernel TreeWalk::walked(int draft_length) const {
   std::vector<theory::NodeMoves> by_depth;
   for (const Level& level : levels_) by_depth.push_back(level.moves);
   if (rule_.siblings_alike) return theory::walked_kernel(theory::chain_tree(draft_length), rounds_.states, by_depth, target_);
-  // The tree as deep as drafting goes in this round; its nodes stand level by level.
+  // The tree down to this round's draft length; its nodes are ordered level by level.
   theory::TreeShape tree;
   const std::vector<int> depths = rounds_.tree.depths();
   for (int node = 1; node < rounds_.tree.size() && depths[index_of(node)] <= draft_length; ++node)
@@ -174,8 +176,8 @@ theory::RoundKernel TreeWalk::walked(int draft_length) const {
   return theory::walked_kernel(tree, rounds_.states, by_depth, target_);
 }
 
-// Where every text position has distributions of its own: the means over a sample of pairs, drawn at addresses that no simulation
-// uses. Parts of the sample tell how far the mean of a round is off.
+// If every text position has its own distributions: the means over a sample of pairs, drawn at addresses that no simulation
+// uses. Parts of the sample give the error of a round's mean.
 void TreeWalk::sample_fresh() {
   constexpr std::size_t kParts = 16;
   constexpr double kMostOfPart = 1000.0;
@@ -232,13 +234,13 @@ void TreeWalk::sample_fresh() {
   answer_.estimated = answer_.mean_error > kRounding;
 }
 
-// Why this walk cannot be gone, "" where it can.
+// Why this walk is impossible; "" if it is possible.
 std::string why_not_walked(const BlockRounds& rounds) {
   if (rounds.guesses_ahead())
-    return fmt::format("verifier {} with guesses of another context is not worked out", verifier_name(*rounds.cell));
+    return fmt::format("theory does not cover verifier {} with guesses from another context", verifier_name(*rounds.cell));
   if (std::string why = rounds.why_not(); !why.empty()) return why;
   if (rounds.shape->contexts == 0 && rounds.lengths != nullptr)
-    return "fresh distributions whose rounds a policy cuts to length are not worked out";
+    return "theory does not cover fresh distributions whose rounds a policy shortens";
   const double steps = static_cast<double>(rounds.tree.size()) * std::pow(rounds.states, 3);
   if (rounds.states > 1 && steps > kMostWalkSteps)
     return fmt::format("{} contexts, {} nodes: too many", rounds.states, rounds.tree.size() - 1);
@@ -258,7 +260,7 @@ std::string why_not_walked(const BlockRounds& rounds) {
 TreeFigures figures_of(const BlockRounds& rounds) {
   TreeFigures figures;
   const tokens::Tree* const tree = blocks(*rounds.cell).tree();
-  if (tree == nullptr) return figures;  // a drafter that chooses, of which this is told of a chain alone
+  if (tree == nullptr) return figures;  // a drafter that chooses its block; the figures are then those of a chain
   const std::vector<tokens::Tree::Node>& nodes = tree->nodes;
   for (const tokens::Tree::Node& node : nodes) {
     const int ranks = node.depth < rounds.tree.depth() ? rounds.ranks[index_of(node.depth)] : 0;

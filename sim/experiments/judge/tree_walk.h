@@ -1,5 +1,5 @@
-// Theory of verifiers that walk down a tree node by node: the masses of a node's children, context by context, are all that
-// counts, so any vocabulary will do.
+// Theory of verifiers that walk down a tree node by node. It depends only on the masses of a node's children, context by
+// context, so it works for any vocabulary.
 #pragma once
 
 #include "sim/experiments/judge/block_rounds.h"
@@ -10,48 +10,47 @@
 
 namespace specsim::judge {
 
-// Masses at a node: by token, or [rank][token] of so many children.
+// Masses at a node: by token, or [rank][token] for so many children.
 using MassByToken = std::function<std::vector<double>(const verify::PositionDistributions&)>;
 using MassByRank = std::function<std::vector<std::vector<double>>(const verify::PositionDistributions&, int children)>;
 
-// What follows at a node where no child is accepted.
-//
-// Lossless rules: what the accepted tokens leave of the target's distribution.
+// The token that follows at a node where no child is accepted.
+// Lossless rules: the target's distribution less the accepted tokens.
 struct TargetsRest {};
-// Lossy rules that judge each drafted token by itself.
+// Lossy rules that judge each drafted token separately.
 struct Admitting {
   MassByToken admits;       // the acceptance of each drafted token
-  MassByToken final_token;  // the distribution of the token that follows, whatever was drafted
-  MassByToken bonus = {};   // of the token behind a block that was accepted whole; empty: the target's own sample
+  MassByToken final_token;  // the distribution of the next token, independent of the draft
+  MassByToken bonus = {};   // of the token after a fully accepted block; empty: the target's own sample
 };
-// Lossy rules where the next token depends on what was rejected: [token], P(none of so many children is accepted, and it
+// Lossy rules whose next token depends on the rejected ones: [token], P(none of so many children is accepted, and this token
 // follows).
 struct RejectedMass {
   std::function<std::vector<double>(const verify::PositionDistributions&, int children)> rejected;
 };
 
-// What such a verifier does at a node.
+// The action of such a verifier at a node.
 struct NodeTheory {
-  MassByRank accepted;  // P(the child of that rank is the one that is accepted, and is that token)
+  MassByRank accepted;  // P(the child of that rank is the accepted one, and is that token)
   std::variant<TargetsRest, Admitting, RejectedMass> otherwise = TargetsRest{};
-  // True: it makes no difference which of its siblings is accepted, and accepted() puts everything into [0][0].
+  // True: which sibling is accepted makes no difference, and accepted() puts all mass into [0][0].
   bool siblings_alike = false;
 };
 
-// How alike the nodes of a tree are.
+// Regularity of a tree's nodes.
 struct TreeFigures {
-  bool even = true;     // all nodes of a depth that have children have as many
-  bool uniform = true;  // every node above the last level has as many as the others of its depth
+  bool even = true;     // all nodes of a depth that have children have equally many
+  bool uniform = true;  // all nodes of a depth above the last have equally many children
   bool gap = false;     // some node has a child of a higher rank but none of a lower one
 };
 TreeFigures figures_of(const BlockRounds& rounds);
 
-// The theory of a drafter whose tree is the same in each round.
+// The theory of a drafter with the same tree in each round.
 Coverage walk(BlockRounds rounds, NodeTheory rule);
-// The theory of an only child that is accepted with a chance of its own, `admits` by token, and followed by the target's
+// The theory of a single child that is accepted with its own probability, `admits` by token, and followed by the target's
 // residual.
 Coverage walk_admitting(BlockRounds rounds, MassByToken admits);
-// The theory of the first sibling that a rule admits, `admits` by token, and of the target's own sample where it admits none.
+// The theory of the first sibling that a rule admits, `admits` by token; if it admits none, the target's own sample follows.
 Coverage walk_first_admitted(BlockRounds rounds, MassByToken admits);
 
 }  // namespace specsim::judge

@@ -1,4 +1,5 @@
-// Counts held against each other: files that they come back from may be damaged, or of something else.
+// Checks whether counts are consistent with each other. Files that counts are read from may be damaged, or belong to another
+// run.
 #include "sim/experiments/run/runner.h"
 
 #include <fmt/format.h>
@@ -27,20 +28,20 @@ std::string inconsistency(const decode::Counts& counts) {
   const std::uint64_t rounds = counts.rounds + counts.cut_rounds;
   const std::uint64_t emitted = counts.emitted + counts.cut_emitted;
   const auto differ = [](const char* a, std::uint64_t x, const char* b, std::uint64_t y) {
-    return fmt::format("{} is {}, and {} is {}: they cannot differ", a, x, b, y);
+    return fmt::format("{} is {}, but {} is {}: they must be equal", a, x, b, y);
   };
   const std::vector<std::uint64_t> accepted = by_accepted(counts);
   if (sum_of(accepted) != rounds) return differ("the sum of accepted_law", sum_of(accepted), "rounds", rounds);
-  std::uint64_t deeper = 0;  // rounds that accepted more than so many
+  std::uint64_t deeper = 0;  // rounds that accepted more than this
   for (std::size_t i = counts.accepted.size(); i-- > 0;) {
     deeper += accepted[i + 1];
     if (counts.accepted[i] != deeper)
-      return fmt::format("accepted[{}] is {}, and {} by accepted_law: they cannot differ", i, counts.accepted[i], deeper);
+      return fmt::format("accepted[{}] is {}, but {} by accepted_law: they must be equal", i, counts.accepted[i], deeper);
     if (counts.reached[i] > rounds) return fmt::format("reached[{}] is {} of {} rounds", i, counts.reached[i], rounds);
   }
   if (counts.cut_rounds == 0 && counts.cut_emitted != 0)
     return fmt::format("cut_emitted is {} without cut_rounds", counts.cut_emitted);
-  // A round that accepts every draft emits one token more, unless its bonus token is left out.
+  // A round that accepts every draft emits one token more, unless its bonus token is disabled.
   const std::uint64_t most = rounds + sum_of(counts.accepted);
   const std::uint64_t without_bonus = most - (counts.accepted.empty() ? 0 : counts.accepted.back());
   if (counts.cut_rounds == 0 && counts.emitted != most && counts.emitted != without_bonus)
@@ -50,7 +51,8 @@ std::string inconsistency(const decode::Counts& counts) {
     return differ("the sum of part_rounds", sum_of(counts.part_rounds), "rounds", counts.rounds);
   if (sum_of(counts.part_emitted) != counts.emitted)
     return differ("the sum of part_emitted", sum_of(counts.part_emitted), "emitted", counts.emitted);
-  // Of fresh distributions only some rounds' tokens are judged, and counted; a cut round's may lie behind the request's end.
+  // With fresh distributions only some rounds' tokens are judged and counted. Tokens of a round that was cut may lie after the
+  // request's end.
   if (counts.cut_rounds == 0 && sum_of(counts.output) > emitted)
     return fmt::format("output adds up to {} of {} emitted tokens", sum_of(counts.output), emitted);
   if (counts.cut_rounds == 0 && sum_of(counts.pairs) > emitted)

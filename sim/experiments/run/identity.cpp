@@ -35,10 +35,10 @@ std::string changed_inputs(const std::vector<FileSum>& before, const std::vector
     return std::find(list.begin(), list.end(), one) == list.end();
   };
   for (const FileSum& one : before)
-    if (without(now, one)) return fmt::format("{} is not what it was: its checksum was {}", one.name, one.sum);
+    if (without(now, one)) return fmt::format("{} has changed: its checksum was {}", one.name, one.sum);
   for (const FileSum& one : now)
-    if (without(before, one)) return fmt::format("{} is not what it was: its checksum is {} now", one.name, one.sum);
-  return "the files that it reads stand in another order";
+    if (without(before, one)) return fmt::format("{} has changed: its checksum is {} now", one.name, one.sum);
+  return "its input files are in another order";
 }
 
 }  // namespace specsim::run

@@ -1,4 +1,4 @@
-// Which runs are the same, and what makes them different.
+// Identifies runs: which runs are the same, and how they differ.
 #pragma once
 
 #include "sim/experiments/spec/spec.h"
@@ -9,7 +9,8 @@
 
 namespace specsim::run {
 
-// The configs as a number: equal for shards and resumptions of one run. Covers configs and seeds, not threads or time.
+// A hash of the configs. It is equal for all shards and resumptions of one run. It covers configs and seeds, but not threads or
+// time.
 std::string identity(const std::vector<spec::Experiment>& experiments);
 
 // All that the counts of a run depend on. Counts of different origins must not be added up.
@@ -21,10 +22,10 @@ struct Origin {
 // The origin of results that this program makes now, with its version and commit.
 Origin new_origin(std::string run, std::vector<FileSum> inputs = {});
 
-// The files that were read beside the experiments' own, whose text is in the identity already.
+// The files that were read, except the experiments' own, whose text the identity already covers.
 std::vector<FileSum> inputs_of(const std::vector<spec::Experiment>& experiments, const std::vector<FileSum>& read);
 
-// How the files that were read before differ from those that are read now, in words; "" where they do not.
+// Differences between the input files read before and those read now, in words; "" if there are none.
 std::string changed_inputs(const std::vector<FileSum>& before, const std::vector<FileSum>& now);
 
 }  // namespace specsim::run

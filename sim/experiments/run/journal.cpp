@@ -26,13 +26,13 @@ namespace specsim::run {
 namespace {
 
 constexpr const char* kAnotherRun =
-    "this journal belongs to another run (config, seed or shard differ), allowed: the same run, or --force to drop it";
+    "this journal belongs to another run (config, seed or shard differ), allowed: the same run, or --force to delete it";
 
 [[noreturn]] void fail_journal(const std::string& path, int error) {
   throw IoError(path + ": cannot be written: " + std::strerror(error));
 }
 
-// The first line, and the further ones: the program and what it read.
+// The first line, and the header lines after it: the program and its input files.
 std::string title(const Origin& origin) { return "specsim journal " + origin.run; }
 std::vector<std::string> origin_lines(const Origin& origin) {
   std::vector<std::string> lines = {"program " + origin.program};
@@ -40,7 +40,7 @@ std::vector<std::string> origin_lines(const Origin& origin) {
   return lines;
 }
 
-// What stands before a line's checksum.
+// The line without its checksum.
 std::string_view body_of(std::string_view line) { return line.substr(0, std::min(line.rfind(" #"), line.size())); }
 
 template <class Number>
@@ -64,7 +64,7 @@ std::optional<Record> record_of(std::string_view body) {
   return record;
 }
 
-// How the origin that a journal tells differs from this run's; "" where it does not.
+// How the origin in a journal differs from this run's; "" if it does not.
 std::string changed_origin(const std::vector<std::string>& told, const Origin& origin) {
   const std::vector<std::string> own = origin_lines(origin);
   if (told == own) return "";
@@ -95,7 +95,7 @@ Journal::Journal(std::string path, const Origin& origin, bool resume, const std:
   open_file(resume);
   try {
     const std::uint64_t good_bytes = read(origin, replay);
-    // What a sudden end left half-written goes.
+    // Truncates a half-written line that a crash left.
     if (ftruncate(file_, static_cast<off_t>(good_bytes)) != 0 || lseek(file_, 0, SEEK_END) < 0) fail_journal(path_, errno);
     if (good_bytes == 0) {
       std::string text = sealed(title(origin)) + "\n";
@@ -112,8 +112,8 @@ void Journal::open_file(bool resume) {
   file_ = open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
   if (file_ < 0 && errno == EEXIST) {
     if (!resume)
-      throw BadInput({path_, 0, 0}, "an unfinished run is here, allowed: --resume to go on with it, or --force to drop it");
-    // Without waiting for the other end of a pipe of this name.
+      throw BadInput({path_, 0, 0}, "an unfinished run is here, allowed: --resume to continue it, or --force to delete it");
+    // O_NONBLOCK: if the path is a pipe, do not wait for its other end.
     file_ = open(path_.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   }
   if (file_ < 0) fail_journal(path_, errno);
@@ -122,8 +122,8 @@ void Journal::open_file(bool resume) {
   const bool alone = flock(file_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
   if (regular && alone) return;
   close(file_);
-  if (!regular) throw BadInput({path_, 0, 0}, "is no regular file, allowed: --force to drop it");
-  throw BadInput({path_, 0, 0}, "another process is at work on this run, allowed: when it has ended");
+  if (!regular) throw BadInput({path_, 0, 0}, "is no regular file, allowed: --force to delete it");
+  throw BadInput({path_, 0, 0}, "another process is working on this run, allowed: after it has ended");
 }
 
 std::uint64_t Journal::read(const Origin& origin, const std::function<void(const Record&)>& replay) {
@@ -141,8 +141,9 @@ std::uint64_t Journal::read(const Origin& origin, const std::function<void(const
   bool checked = false;
   int number = 0;
   const auto check = [&] {
-    const std::string changed = told.empty() ? "it does not say which program began it" : changed_origin(told, origin);
-    if (!changed.empty()) throw BadInput({path_, 2, 0}, changed + ", allowed: what it was begun with, or --force to drop it");
+    const std::string changed = told.empty() ? "it does not name the program that began it" : changed_origin(told, origin);
+    if (!changed.empty())
+      throw BadInput({path_, 2, 0}, changed + ", allowed: the program and files that began it, or --force to delete it");
     checked = true;
   };
   for (;;) {
@@ -150,7 +151,7 @@ std::uint64_t Journal::read(const Origin& origin, const std::function<void(const
     const ssize_t length = getline(&buffer.text, &buffer.size, file.get());
     if (length < 0) break;
     bytes += static_cast<std::uint64_t>(length);
-    if (buffer.text[length - 1] != '\n') break;  // a sudden end cut it short
+    if (buffer.text[length - 1] != '\n') break;  // a crash cut this line
     const std::string line(buffer.text, static_cast<std::size_t>(length - 1));
     const std::string body(body_of(line));
     ++number;
@@ -166,7 +167,8 @@ std::uint64_t Journal::read(const Origin& origin, const std::function<void(const
     } else if (number > 1) {
       if (!checked) check();
       std::optional<Record> record = record_of(body);
-      if (!record) throw BadInput({path_, number, 0}, "this is no record of finished work, allowed: --force to drop the journal");
+      if (!record)
+        throw BadInput({path_, number, 0}, "this is no record of finished work, allowed: --force to delete the journal");
       record->line = number;
       replay(*record);
     }
@@ -174,7 +176,7 @@ std::uint64_t Journal::read(const Origin& origin, const std::function<void(const
   }
   if (std::ferror(file.get()) != 0) throw IoError(path_ + ": cannot be read: " + std::strerror(errno));
   if (!checked && !told.empty()) check();
-  return checked ? good_bytes : 0;  // a header that was cut short has nothing behind it
+  return checked ? good_bytes : 0;  // a truncated header has no lines after it
 }
 
 Journal::~Journal() {
@@ -217,7 +219,7 @@ bool unpack_counts(const std::string& text, decode::Counts& counts) {
     std::uint64_t value = 0;
     if (!take_number(rest, at) || !take(rest, ':') || !take_number(rest, value) || at >= slots.size()) return false;
     if (!rest.empty() && !take(rest, ' ')) return false;
-    if (*slots[at] + value < value) return false;  // more than there can be
+    if (*slots[at] + value < value) return false;  // overflow
     *slots[at] += value;
   }
   return true;

@@ -1,5 +1,5 @@
-// How long a run will take, from a short piece of it: trees and fresh distributions differ by orders of magnitude, and no formula
-// of their sizes says which of them.
+// Estimates the time of a run from a short sample. Trees and fresh distributions differ by orders of magnitude, and no formula
+// of their sizes predicts it.
 #include "sim/experiments/run/runner.h"
 
 #include <algorithm>
@@ -12,14 +12,14 @@ namespace specsim::run {
 
 namespace {
 
-constexpr std::size_t kSampledGroups = 6;      // sets of tables that are built at most
-constexpr std::size_t kSampledCells = 4;       // cells of each set that are run at most
-constexpr double kPreparationSeconds = 0.4;    // then it is cut short
-constexpr double kSampleSeconds = 0.03;        // a piece of a cell that takes so long is enough
-constexpr std::uint32_t kSampledSequence = 4;  // rounds: a whole sequence of fresh distributions may take seconds
+constexpr std::size_t kSampledGroups = 6;      // at most so many sets of tables are built
+constexpr std::size_t kSampledCells = 4;       // at most so many cells of each set are run
+constexpr double kPreparationSeconds = 0.4;    // a longer preparation is cut short
+constexpr double kSampleSeconds = 0.03;        // a sample of a cell ends after this time
+constexpr std::uint32_t kSampledSequence = 4;  // rounds: a whole sequence with fresh distributions may take seconds
 
-// Processor time of the program, which does not run on while others have the processor: a sample of a hundredth of a second that
-// was put aside once would say a hundred times too much.
+// Measures processor time of the program, which stops while other programs run. With wall time, one interruption of a sample of
+// a hundredth of a second would inflate the estimate a hundredfold.
 class Clock {
  public:
   [[nodiscard]] double seconds() const {
@@ -30,7 +30,7 @@ class Clock {
   std::clock_t start_ = std::clock();
 };
 
-// Counts the distributions as they are drawn, and says when it takes too long.
+// Counts the distributions as they are drawn, and stops the preparation if it takes too long.
 class Watch final : public Observer {
  public:
   void see(int /*context*/, int /*depth*/, const verify::PositionDistributions& /*distributions*/,
@@ -49,7 +49,7 @@ class Watch final : public Observer {
   std::atomic<bool> stop_{false};
 };
 
-// Seconds for a round of the cell, for a request where there are requests.
+// Seconds per round of the cell, or per request if it has requests.
 double seconds_of_work(const spec::Cell& cell, const decode::Prepared& tables) {
   const std::uint32_t sequence = std::min(kSampledSequence, cell.sequence_rounds);
   const decode::Simulator simulator(spec::plan_of(cell), tables, spec::draw_key(cell), cell.draft_length(), sequence);
@@ -64,7 +64,7 @@ double seconds_of_work(const spec::Cell& cell, const decode::Prepared& tables) {
   }
 }
 
-// So many of `count` places, spread evenly.
+// `wanted` of `count` indices, spread evenly.
 std::vector<std::size_t> spread(std::size_t count, std::size_t wanted) {
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < std::min(count, wanted); ++i) places.push_back(i * count / std::min(count, wanted));
@@ -96,10 +96,11 @@ std::optional<double> measured_seconds(const std::vector<const spec::Cell*>& cel
     }
   }
   const unsigned cores = std::clamp(threads, 1U, std::max(1U, std::thread::hardware_concurrency()));
-  // One thread makes the tables of a group, while others have nothing to do but those of other groups.
+  // One thread makes the tables of a group. Other threads can only work on other groups.
   const double makers = std::min(static_cast<double>(cores), static_cast<double>(groups.size()));
   const double tables = preparation * static_cast<double>(groups.size()) / static_cast<double>(chosen.size()) / makers;
-  if (sampled.empty()) return tables + estimate(cells, cores).seconds;  // all were cut short: of rounds, sizes alone are known
+  // all samples were cut short: estimate the rounds from their sizes alone
+  if (sampled.empty()) return tables + estimate(cells, cores).seconds;
   double rounds = 0.0;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const auto next = sampled.lower_bound(i);

@@ -8,7 +8,7 @@ namespace specsim::run {
 
 namespace {
 
-// Throws BadInput where a rule for certain targets meets another.
+// Throws BadInput if a rule for one-hot targets meets another target.
 void check_one_hot(const spec::Cell& cell, const verify::PositionDistributions& distributions) {
   if (cell.verifier().demands.one_hot_target && *std::max_element(distributions.target.begin(), distributions.target.end()) < 1.0)
     throw BadInput({"", 0, 0},

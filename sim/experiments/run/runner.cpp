@@ -18,14 +18,14 @@ std::string to_text(const Shard& shard) { return fmt::format("{}/{}", shard.inde
 
 namespace {
 
-constexpr std::uint64_t kSlabsPerCell = 64;  // work is handed out, and recorded, in at least so many slabs per cell,
+constexpr std::uint64_t kSlabsPerCell = 64;  // work is scheduled and journalled in at least so many slabs per cell,
 constexpr std::uint64_t kLargestSlab = std::uint64_t{1} << 27;  // and in slabs of at most so many rounds
 
 decode::Simulator simulator_of(const spec::Cell& cell, const decode::Prepared& tables) {
   return {spec::plan_of(cell), tables, spec::draw_key(cell), cell.draft_length(), cell.sequence_rounds};
 }
 
-// Some of the chunks that are a shard's share of a cell.
+// Some of the chunks that a shard has of a cell.
 struct Slab {
   std::uint64_t index = 0;
   std::uint64_t first_chunk = 0;
@@ -34,10 +34,10 @@ struct Slab {
 
 struct Task {
   std::size_t cell = 0;
-  std::optional<Slab> slab;  // nullopt: the cell's placement in time
+  std::optional<Slab> slab;  // nullopt: the cell's placement simulation
 };
 
-// Rounds that a cell will take; for requests a guess, half of what the least acceptance would need.
+// Expected rounds of a cell. For requests this is a guess: half of what the lowest acceptance would need.
 double expected_rounds(const spec::Cell& cell) {
   const families::ContextShape& shape = cell.contexts->process->shape();
   if (!shape.ends()) return static_cast<double>(cell.rounds);
@@ -48,14 +48,13 @@ double expected_rounds(const spec::Cell& cell) {
 
 std::uint64_t chunks_of(const spec::Cell& cell, std::uint64_t chunk_size) { return (cell.work() + chunk_size - 1) / chunk_size; }
 
-// How many of a shard's `chunks` make a slab, the piece of work that is journalled at once.
+// How many of a shard's `chunks` form a slab, the unit of work that is journalled.
 std::uint64_t slab_size(std::uint64_t chunks, std::uint64_t chunk_size) {
   const std::uint64_t largest = std::max<std::uint64_t>(1, kLargestSlab / chunk_size);
   return std::clamp<std::uint64_t>((chunks + kSlabsPerCell - 1) / kSlabsPerCell, 1, largest);
 }
 
-// Seconds of one core that a cell takes, and what its tables take beside that. Measured on one ordinary core; a promise to the
-// order of magnitude.
+// Core seconds of a cell, and of its tables. Measured on one ordinary core; right to the order of magnitude.
 double simulated_seconds(const spec::Cell& cell) {
   constexpr double kNsPerRound = 40.0;
   constexpr double kNsPerFreshToken = 40.0;
@@ -73,14 +72,15 @@ std::uint64_t chunk_size_of(const spec::Cell& cell) {
   return simulator_of(cell, none).chunk_size();
 }
 
-// [cell]: a shard's first chunk of it; the next ones are shard.of apart, and there may be none. Every shard has as many chunks of
-// a cell as every other, but for what remains: remainders are dealt out in turn, those of the dearest cells first, so that no
-// shard's work is more than one chunk of the dearest cell above another's. By predicted cost, which is the same on every machine.
+// [cell]: the shard's first chunk of it; the next ones are shard.of apart, and there may be none. All shards get equally many
+// chunks of each cell, plus a remainder. Remainders are dealt out in turn, most expensive cells first, so no shard has more work
+// than another by more than one chunk of the most expensive cell. The order uses predicted cost, which is the same on every
+// machine.
 std::vector<std::uint64_t> first_chunks(const std::vector<const spec::Cell*>& cells, const Shard& shard) {
   std::vector<std::uint64_t> first(cells.size(), 0);
   if (shard.of == 1) return first;
   struct Remainder {
-    double seconds = 0.0;  // time that a chunk takes, in a shard that has to prepare the cell for it
+    double seconds = 0.0;  // seconds per chunk, in a shard that has to prepare the cell for it
     std::uint64_t chunks = 0;
     std::size_t cell = 0;
   };
@@ -101,7 +101,7 @@ std::vector<std::uint64_t> first_chunks(const std::vector<const spec::Cell*>& ce
   return first;
 }
 
-// The chunks of a cell that a shard has from its `first` on.
+// The shard's chunks of a cell, starting with `first`.
 std::vector<Slab> slabs_of(const spec::Cell& cell, const Shard& shard, std::uint64_t first) {
   const std::uint64_t size = chunk_size_of(cell);
   const std::uint64_t chunks = chunks_of(cell, size);
@@ -112,7 +112,7 @@ std::vector<Slab> slabs_of(const spec::Cell& cell, const Shard& shard, std::uint
   return slabs;
 }
 
-// Everything that cells with the same distributions share; built by the first that needs it. The tables go with the last task.
+// The tables that cells with the same distributions share. The first task that needs them builds them; the last one frees them.
 struct Group {
   std::mutex mutex;
   std::vector<std::size_t> cells;
@@ -134,9 +134,9 @@ class Run {
   [[nodiscard]] Group& group_of(std::size_t cell) { return *groups_[group_of_[cell]]; }
   void open_journal();
   void record(std::size_t cell, const Slab& slab, const std::string& packed);
-  // What the journal has of a cell. Throws BadInput for what cannot be.
+  // Reads the journal's counts of a cell. Throws BadInput if they are impossible.
   [[nodiscard]] decode::Counts replay(std::size_t cell);
-  // The group's distributions, shown to its observer; and its tables, if `tables`.
+  // Draws the group's distributions for its observer, and builds its tables if `tables`.
   void prepare(Group& group, bool tables);
   std::shared_ptr<const decode::Prepared> tables_of(Group& group);
   [[nodiscard]] bool has_work(const Group& group) const {
@@ -154,7 +154,7 @@ class Run {
   std::vector<std::size_t> group_of_;       // [cell]
   std::vector<std::uint64_t> first_chunk_;  // [cell]: of the shard
   std::vector<Task> tasks_;
-  std::vector<std::vector<bool>> done_;        // [cell][slab]: by the journal
+  std::vector<std::vector<bool>> done_;        // [cell][slab]: according to the journal
   std::vector<std::vector<Record>> replayed_;  // [cell]: from the journal
   std::unique_ptr<Journal> journal_;
   RunResult result_;
@@ -180,7 +180,7 @@ Run::Run(const std::vector<const spec::Cell*>& cells, const RunOptions& options,
     groups_[at->second]->cells.push_back(i);
     all_rounds_ += expected_rounds(*cells[i]) / static_cast<double>(options.shard.of);
   }
-  // Group by group, whatever the order of the grid's axes: few sets of tables are alive at a time.
+  // Runs group by group, whatever the order of the grid's axes, so that few sets of tables are in memory at a time.
   for (const std::unique_ptr<Group>& group : groups_) {
     const std::size_t before = tasks_.size();
     for (const std::size_t cell : group->cells) {
@@ -203,14 +203,14 @@ void Run::open_journal() {
     if (record.cell >= done_.size() || record.slab >= done_[record.cell].size())
       throw BadInput(
           {options_->journal, record.line, 0},
-          fmt::format("cell {} has no slab {} in this run, allowed: --force to drop the journal", record.cell, record.slab));
-    if (done_[record.cell][record.slab]) return;  // twice is once
+          fmt::format("cell {} has no slab {} in this run, allowed: --force to delete the journal", record.cell, record.slab));
+    if (done_[record.cell][record.slab]) return;  // ignore repeated records
     done_[record.cell][record.slab] = true;
     replayed_[record.cell].push_back(record);
   };
   journal_ = std::make_unique<Journal>(options_->journal, options_->origin, options_->resume, replay);
   if (journal_->damaged() > 0 && options_->warn)
-    options_->warn(fmt::format("{}:{}: damaged, as {} of its lines; what they held is computed again", options_->journal,
+    options_->warn(fmt::format("{}:{}: damaged, like {} of its lines; their work is computed again", options_->journal,
                                journal_->first_damaged(), journal_->damaged()));
 }
 
@@ -218,7 +218,7 @@ void Run::record(std::size_t cell, const Slab& slab, const std::string& packed) 
   journal_->append(cell, slab.index, packed);
   if (!journal_->is_lost() || result_.journal_lost) return;
   result_.journal_lost = true;
-  if (options_->warn) options_->warn(fmt::format("{} was removed: the run goes on, and could not be resumed", options_->journal));
+  if (options_->warn) options_->warn(fmt::format("{} was removed: the run continues, but cannot be resumed", options_->journal));
 }
 
 decode::Counts Run::replay(std::size_t cell) {
@@ -227,7 +227,7 @@ decode::Counts Run::replay(std::size_t cell) {
     decode::Counts counts = empty_counts(cell);
     std::string wrong = unpack_counts(record.counts, counts) ? "" : "these are no counts of the cell";
     if (wrong.empty()) wrong = inconsistency(counts);
-    if (!wrong.empty()) throw BadInput({options_->journal, record.line, 0}, wrong + ", allowed: --force to drop the journal");
+    if (!wrong.empty()) throw BadInput({options_->journal, record.line, 0}, wrong + ", allowed: --force to delete the journal");
     sum.add(counts);
   }
   return sum;
@@ -264,7 +264,7 @@ void Run::simulate(std::size_t cell, const Slab& slab) {
   const decode::Simulator simulator = simulator_of(own, *tables);
   decode::Counts counts = simulator.empty_counts();
   for (std::uint64_t i = slab.first_chunk; i < slab.end_chunk; ++i) {
-    if (stopped()) throw decode::Interrupted{};  // a slab that is not whole is not kept
+    if (stopped()) throw decode::Interrupted{};  // an unfinished slab is discarded
     simulator.run(i * shard.of + first_chunk_[cell], own.work(), counts);
   }
   const std::string packed = journal_ ? pack_counts(counts) : "";
@@ -311,7 +311,7 @@ RunResult Run::execute() {
   for (const std::unique_ptr<Group>& group : groups_)
     if (group->tasks_left > 0) return std::move(result_);  // stopped
   try {
-    // Those whose work was all in the journal; not those that the shard has nothing of.
+    // Groups whose work was all in the journal; not groups of which this shard has no work.
     for (const std::unique_ptr<Group>& group : groups_)
       if (options_->shard.of == 1 || has_work(*group)) prepare(*group, false);
   } catch (const decode::Interrupted&) {
@@ -323,7 +323,7 @@ RunResult Run::execute() {
     if (replayed_[i].empty()) continue;
     result_.counts[i].add(replay(i));
     const std::string wrong = options_->shard.of == 1 ? incompleteness(*(*cells_)[i], result_.counts[i]) : "";
-    if (!wrong.empty()) throw BadInput({options_->journal, 0, 0}, wrong + ", allowed: --force to drop the journal");
+    if (!wrong.empty()) throw BadInput({options_->journal, 0, 0}, wrong + ", allowed: --force to delete the journal");
   }
   result_.finished = true;
   return std::move(result_);
@@ -359,7 +359,7 @@ RunEstimate estimate(const std::vector<const spec::Cell*>& cells, unsigned threa
     result.seconds += simulated_seconds(*cell);
     if (groups.insert(cell->preparation_key).second) result.seconds += prepared_seconds(*cell);
   }
-  // Cells run in order, so at most one set of contexts per thread is alive, and no more sets than there are.
+  // Cells run in order, so there is at most one set of contexts in memory per thread, and no more than the number of sets.
   result.memory_bytes =
       result.largest_tables_bytes * std::min<std::size_t>(groups.size(), std::max(threads, 1U)) + (std::size_t{64} << 20);
   result.seconds /= std::max(threads, 1U);

@@ -18,7 +18,7 @@ using config::Value;
 
 std::vector<Value> items_of(const Value& value) { return value.is_list() ? value.items : std::vector<Value>{value}; }
 
-// The rate that each of `positions` more positions has, where the first is reached with `reached` and they bring `gain` tokens.
+// The rate of each of `positions` further positions, given that the first is reached with `reached` and they add `gain` tokens.
 double rate_for(double gain, double reached, int positions) {
   constexpr int kSteps = 60;
   double low = 0.0;
@@ -78,9 +78,9 @@ LengthRates rates_of_lengths(const Value& lengths, const std::string& key, const
     accepted_before = *mean - own;
     from.push_back(fmt::format("{:g} at draft length {}", *mean, before));
   }
-  result.from =
-      fmt::format("from mean lengths of rounds, the target's own token {}: {}{}", drafted_only ? "not counted" : "counted",
-                  fmt::join(from, ", "), result.rates.size() > means.size() ? "; depths in between are taken to be alike" : "");
+  result.from = fmt::format("from mean tokens per round, with the target's own token {}: {}{}",
+                            drafted_only ? "not counted" : "counted", fmt::join(from, ", "),
+                            result.rates.size() > means.size() ? "; depths in between are assumed to have equal rates" : "");
   return result;
 }
 

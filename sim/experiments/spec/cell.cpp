@@ -16,8 +16,8 @@ namespace specsim::spec {
 
 namespace {
 
-// A batch in lockstep drafts until its longest chain ends: the mean over that chain's length, which is the largest of as many
-// independent lengths as there are sequences. A pass takes the sequences that still draft.
+// The drafting time of a batch in lockstep, which drafts until its longest chain ends. It is the mean over that chain's length,
+// the maximum of as many independent lengths as there are sequences. A pass has only the sequences that still draft.
 cost::RoundTime longest_of_batch(const cost::CostModel& model, const cost::Workload& workload,
                                  const std::vector<std::uint64_t>& drafted, double rounds, double full_rate) {
   std::vector<double> below = {0.0};  // [n]: P(a sequence drafts fewer than n)
@@ -25,8 +25,8 @@ cost::RoundTime longest_of_batch(const cost::CostModel& model, const cost::Workl
   cost::RoundTime mean;
   for (std::size_t longest = 0; longest < drafted.size(); ++longest) {
     if (drafted[longest] == 0) continue;
-    const double others = std::pow(below[longest + 1], workload.batch - 1.0);  // draft no more than that
-    const double fewer = std::pow(below[longest], workload.batch - 1.0);       // less than that
+    const double others = std::pow(below[longest + 1], workload.batch - 1.0);  // draft at most that many
+    const double fewer = std::pow(below[longest], workload.batch - 1.0);       // fewer than that
     const double share = below[longest + 1] * others - below[longest] * fewer;
     if (!(share > 0.0)) continue;
     std::vector<double> pass_rows;
@@ -40,14 +40,15 @@ cost::RoundTime longest_of_batch(const cost::CostModel& model, const cost::Workl
   return mean;
 }
 
-// Rounds of a kind: the rows of each pass of the draft, and the share of rounds that are so.
+// Rounds of one kind: the rows of each pass of the draft, and the share of such rounds.
 struct DraftPasses {
   double share = 0.0;
   std::vector<double> pass_rows;
 };
 
-// What drafting takes in a batch in lockstep: passes go on until every sequence has its block. The mean over the most passes that
-// one of as many independent sequences takes; those that are done lay no rows into the others'. `independent`: how many are.
+// The drafting time of a batch in lockstep, whose passes go on until every sequence has its block. It is the mean over the
+// largest number of passes among the independent sequences. Sequences that are done add no rows to the passes of the others.
+// `independent`: the number of independent sequences.
 cost::RoundTime drafting_of_batch(const cost::CostModel& model, const cost::Workload& workload,
                                   const std::vector<DraftPasses>& kinds, double independent, double full_rate) {
   std::size_t most = 0;
@@ -78,7 +79,7 @@ cost::RoundTime drafting_of_batch(const cost::CostModel& model, const cost::Work
   return mean;
 }
 
-// Takes the share of the verifying pass that drafting did already down to a pass over one token.
+// Reduces the verifying pass by the share that drafting already did, down to a pass over one token.
 void reuse(double share, cost::RoundTime& time) {
   if (share <= 0.0) return;
   cost::PassTime verify;
@@ -87,7 +88,7 @@ void reuse(double share, cost::RoundTime& time) {
   time.verify = verify;
 }
 
-// Rounds that were counted, whose mean time is asked for; see Cell::round_time.
+// Counted rounds whose mean time is computed; see Cell::round_time.
 struct CountedRounds {
   double full_rate;
   const std::vector<std::uint64_t>& drafted;  // [nodes]
@@ -97,7 +98,7 @@ struct CountedRounds {
   [[nodiscard]] double share(std::size_t nodes) const { return static_cast<double>(drafted[nodes]) / all; }
 };
 
-// A round whose block has so many nodes.
+// A round whose block has `nodes` nodes.
 cost::RoundTime block_time(const Cell& cell, int nodes, double full_rate) {
   const draft::Work work = cell.block()->drafter->work(nodes);
   cost::RoundTime time = cost::block_time(cell.cost(), cell.workload, work.pass_rows, work.verified_rows, full_rate);
@@ -105,10 +106,10 @@ cost::RoundTime block_time(const Cell& cell, int nodes, double full_rate) {
   return time;
 }
 
-// Rounds under a policy that shares out the rows of the target's pass among the sequences: all draft whole chains.
+// Rounds under a policy that divides the rows of the target's pass among the sequences. All sequences draft whole chains.
 cost::RoundTime shared_rows_time(const Cell& cell, const CountedRounds& rounds) {
   const cost::Workload& workload = cell.workload;
-  // The draft has seen its own last token unless all of the chain was verified and accepted.
+  // The draft has processed its own last token unless all of the chain was verified and accepted.
   const double whole = std::min(rounds.full_rate, rounds.share(rounds.drafted.size() - 1));
   cost::RoundTime mean;
   if (workload.batch == 1.0) {
@@ -116,9 +117,10 @@ cost::RoundTime shared_rows_time(const Cell& cell, const CountedRounds& rounds) 
       if (rounds.drafted[nodes] > 0) mean.add(rounds.share(nodes), cell.shared_round_time(whole, static_cast<double>(nodes)));
     return mean;
   }
-  // The batch's rows are the sum of its sequences', whose attention differs by less than a thousandth from that of as many of
-  // the mean. Budgets go up to where a pass becomes dearer, so that the mean over rounds lies between two numbers of rows that
-  // passes have: it takes its share of both. Captured passes have multiples of kRowsOfGraphs.
+  // The batch's rows are the sum of its sequences'. Attention over them differs by less than a thousandth from that of the same
+  // number of mean sequences. Budgets reach up to the number of rows where a pass becomes more expensive, so the mean over
+  // rounds lies between two row counts that passes have, and takes its share of both. Captured passes (CUDA graphs) have
+  // multiples of kRowsOfGraphs rows.
   constexpr double kRowsOfGraphs = 8.0;
   double rows = workload.batch;
   for (std::size_t nodes = 0; nodes < rounds.drafted.size(); ++nodes)
@@ -133,8 +135,8 @@ cost::RoundTime shared_rows_time(const Cell& cell, const CountedRounds& rounds) 
   return mean;
 }
 
-// Rounds of a batch in lockstep. What drafting takes depends on its passes alone, and what verifying takes on the nodes.
-// `independent`: how many sequences choose their blocks by themselves.
+// Rounds of a batch in lockstep. Drafting time depends on the passes only, verification time on the nodes. `independent`: the
+// number of sequences that choose their blocks by themselves.
 cost::RoundTime lockstep_time(const Cell& cell, const CountedRounds& rounds, double independent) {
   cost::RoundTime mean;
   std::vector<DraftPasses> kinds;
@@ -210,7 +212,8 @@ cost::RoundTime Cell::round_time(double full_rate, const std::vector<std::uint64
   if (!judges_blocks()) return cost::round_time(cost(), workload, draft_length(), full_rate);
   const CountedRounds counted{full_rate, drafted, passes, std::accumulate(drafted.begin(), drafted.end(), 0.0)};
   const PolicyChoice* const own = policy();
-  // A length for the whole batch makes all its chains alike; trees whose depth each sequence chooses are for batches of one.
+  // A length for the whole batch makes all its chains equal. Trees whose depth each sequence chooses are limited to batches of
+  // one.
   const draft::BlockDrafter& drafter = *block()->drafter;
   const bool token_by_token =
       drafter.tree() != nullptr && drafter.tree()->is_chain() && !drafter.shape().from_root && !drafter.shape().joins;
@@ -239,7 +242,7 @@ cost::RoundTime Cell::shared_round_time(double full_rate, double verified) const
 std::uint64_t Cell::work() const {
   const families::ContextShape& shape = contexts->process->shape();
   if (!shape.ends()) return rounds;
-  // Requests of a record differ in length: their mean.
+  // Requests of a record differ in length; this is their mean.
   const std::uint64_t request_tokens =
       shape.request_tokens > 0 ? shape.request_tokens
                                : std::max<std::uint64_t>(1, static_cast<std::uint64_t>(shape.contexts) / shape.starts.size());
@@ -289,7 +292,7 @@ Cell to_be_cut(Cell cell, int draft_length) {
   return cell.drafts_chains() ? with_draft_length(std::move(cell), draft_length) : cell;
 }
 
-// The text "law" is kept as it was first written: another one would draw other distributions, and change every committed result.
+// The text "law" must not change: another text would draw other distributions, and change every committed result.
 rng::Key distribution_key(const Cell& cell) { return rng::make_key(cell.seed, rng::hash_text("law")); }
 
 rng::Key draw_key(const Cell& cell) { return rng::make_key(cell.seed, cell.pairing_group); }

@@ -1,5 +1,5 @@
-// One cell of an experiment, as values: what is simulated, what it costs, and what it is held to. Reading a config makes it
-// (spec.h); nothing beyond sees YAML.
+// One cell of an experiment as values: its simulation, its cost, and the theory that it is compared with. spec.h makes it from a
+// config; no later code sees YAML.
 #pragma once
 
 #include "sim/foundation/base/error.h"
@@ -24,7 +24,7 @@
 
 namespace specsim::spec {
 
-// A part that the config chose: its entry in the registry, its arguments, checked, and what they made of it.
+// A part that the config chose: its registry entry, its checked arguments, and the object made from them.
 template <class Entry, class Part>
 struct Chosen {
   const Entry* entry = nullptr;
@@ -43,8 +43,8 @@ struct ChainMethod {
 };
 
 struct PolicyChoice : Chosen<draft::PolicyEntry, draft::LengthPolicy> {
-  std::vector<double> round_times;  // [draft_length + 1]: of a round that drafts so many, as the policy was told
-  double round_cost = 0.0;          // time that the policy adds to every round, in passes of plain decoding
+  std::vector<double> round_times;  // [draft_length + 1]: of a round that drafts so many tokens, as passed to the policy
+  double round_cost = 0.0;          // time that the policy adds to every round, in passes of decoding without speculation
 };
 
 // A block, a token tree or a chain, that the verifier judges as a whole.
@@ -53,12 +53,12 @@ struct BlockMethod {
   Chosen<draft::DrafterEntry, draft::BlockDrafter> drafter;
   Chosen<verify::VerifierEntry, verify::BlockRule> verifier;
   std::optional<PolicyChoice> policy;  // nullopt: every block is drafted whole
-  bool is_chain = false;  // the drafter drafts a chain and nothing else; it is a block for the verifier or the policy
+  bool is_chain = false;               // the drafter drafts only chains; the verifier or the policy treats a chain as a block
 };
 
 using Method = std::variant<ChainMethod, BlockMethod>;
 
-// Which GPU and models it prices: CostModel::deployment().
+// Its GPU and models: CostModel::deployment().
 using Pricing = Chosen<cost::CostEntry, cost::CostModel>;
 
 // The placement, and the batch that it serves.
@@ -67,12 +67,12 @@ struct PlacementChoice {
   placement::PlacedBatch setting;
 };
 
-// What the run is held to: the exact theory of its distributions, nothing, or a closed form by name.
+// The prediction that the run is compared with: the exact theory of its distributions, none, or a closed form by name.
 struct ExactTheory {};
 struct NoTheory {};
 struct NamedTheory {
   const theory::ClosedForm* form = nullptr;
-  bool expect_refuted = false;  // the run must contradict it
+  bool expect_refuted = false;  // the run must contradict the form
 };
 using TheoryChoice = std::variant<ExactTheory, NoTheory, NamedTheory>;
 
@@ -80,8 +80,7 @@ using TheoryChoice = std::variant<ExactTheory, NoTheory, NamedTheory>;
 const std::string& theory_name(const TheoryChoice& choice);
 bool expects_refuted(const TheoryChoice& choice);
 
-// The places where the config says things, for messages of what later cannot be done with them; the config's own place where it
-// is silent.
+// Places of settings in the config, for later error messages; if a setting is missing, the place of the config itself.
 struct Places {
   Location config;
   Location rounds;
@@ -101,34 +100,34 @@ struct Places {
 
 struct Cell {
   std::string experiment;
-  std::size_t index = 0;                                  // within its experiment, rows of the grid, last axis fastest
+  std::size_t index = 0;                                  // within its experiment: row of the grid, last axis fastest
   std::vector<std::pair<std::string, std::string>> axes;  // path, value
   Places places;
   std::uint64_t seed = 0;
   std::uint64_t rounds = 0;
   int vocab = 0;
-  std::uint32_t sequence_rounds = 64;                      // rounds of each independent sequence, where there are no requests
+  std::uint32_t sequence_rounds = 64;                      // rounds of each independent sequence, if there are no requests
   std::shared_ptr<const families::ContextModel> contexts;  // the pairs of distributions, and how they change along the text
   Method method;
-  std::optional<Pricing> pricing;  // nullopt: the config names no cost, and nothing is said of times
+  std::optional<Pricing> pricing;  // nullopt: the config names no cost, so results contain no times
   cost::Workload workload;
   std::optional<PlacementChoice> placement;
   TheoryChoice theory;
-  std::vector<std::string> notes;   // what the reader took in place of what the config says, for the user
-  std::string method_text;          // drafter, policy and verifier as the config writes them, for tables
+  std::vector<std::string> notes;   // values that the reader used in place of those in the config, for the user
+  std::string method_text;          // drafter, policy and verifier as in the config, for tables
   std::uint64_t pairing_group = 0;  // equal for cells that differ only in decode and cost
   std::string preparation_key;      // equal for cells that share prepared tables
-  std::string simulation_key;       // equal for cells that have the same counts: they differ in prices alone
+  std::string simulation_key;       // equal for cells with the same counts, which differ only in cost
 
   [[nodiscard]] const ChainMethod* chain() const { return std::get_if<ChainMethod>(&method); }
   [[nodiscard]] const BlockMethod* block() const { return std::get_if<BlockMethod>(&method); }
-  // The verifier judges what a block drafter drafts, else a chain position by position.
+  // The verifier judges the blocks of a block drafter; otherwise it judges a chain position by position.
   [[nodiscard]] bool judges_blocks() const { return std::holds_alternative<BlockMethod>(method); }
-  // Its drafter drafts a chain and nothing else.
+  // The drafter drafts only chains.
   [[nodiscard]] bool drafts_chains() const { return !judges_blocks() || block()->is_chain; }
-  // The cell's draft length policy; nullptr where it has none and every round drafts all that it can.
+  // The cell's draft length policy; nullptr if it has none and every round drafts all that it can.
   [[nodiscard]] const PolicyChoice* policy() const;
-  // Tokens on the longest path that is drafted.
+  // Tokens on the longest drafted path.
   [[nodiscard]] int draft_length() const { return drafted_path().draft_length; }
   // The draft takes its model's argmax instead of sampling.
   [[nodiscard]] bool argmax_draft() const { return drafted_path().argmax; }
@@ -137,41 +136,41 @@ struct Cell {
   [[nodiscard]] const verify::VerifierEntry& verifier() const;
   [[nodiscard]] const config::Arguments& verifier_arguments() const;
   [[nodiscard]] bool lossless() const { return verifier().lossless; }
-  // The model that prices passes; only where there is pricing.
+  // The model of pass latencies; only if the config has a cost.
   [[nodiscard]] const cost::CostModel& cost() const;
 
-  // What a user should know before trusting the figures: the cost model's warnings, and the cell's notes.
+  // Caveats for the user: the cost model's warnings, and the cell's notes.
   [[nodiscard]] std::vector<std::string> warnings() const;
 
-  // A round's time where `full_rate` of rounds accept every draft, and every block is drafted whole; only where there is pricing.
+  // A round's time if `full_rate` of rounds accept every draft and every block is drafted whole; only if the config has a cost.
   [[nodiscard]] cost::RoundTime round_time(double full_rate) const;
-  // The same, in the mean over rounds that drafted as many nodes as `drafted` counts (empty: all drafted whole), in as many
-  // passes as `passes` counts where the drafter's passes are counted. A pass's rows are the mean over rounds of as many passes.
+  // The same as a mean over rounds that drafted as many nodes as `drafted` counts (empty: all drafted whole), in as many passes
+  // as `passes` counts if the drafter's passes are counted. A pass's rows are the mean over rounds with as many passes.
   [[nodiscard]] cost::RoundTime round_time(double full_rate, const std::vector<std::uint64_t>& drafted,
                                            const decode::PassCounts& passes = {}) const;
-  // A round in which every sequence drafts all it can, and so many of its tokens are verified in the mean over the batch.
+  // A round in which every sequence drafts all it can, and `verified` of its tokens on average are verified.
   [[nodiscard]] cost::RoundTime shared_round_time(double full_rate, double verified) const;
-  // Sequences (requests) or rounds to simulate: what Simulator::run counts in.
+  // Sequences (requests) or rounds to simulate, the unit of Simulator::run.
   [[nodiscard]] std::uint64_t work() const;
 
  private:
   [[nodiscard]] const draft::Chain& drafted_path() const;
 };
 
-// The same cell with other distributions, where they are random, and other random numbers.
+// The same cell with other random distributions (if they are random) and other random numbers.
 Cell reseeded(Cell cell, std::uint64_t seed, std::uint64_t rounds);
-// The same cell drafting chains of another length. Its method must be of chains.
+// The same cell with chains of another length. Its method must draft chains.
 Cell with_draft_length(Cell cell, int draft_length);
-// Whether rounds can verify a part of the chain that they drafted: one without a policy, drawn or guessed, whose contexts are a
-// pool of distributions.
+// Whether rounds can verify only a part of their drafted chain: chains without a policy, drawn or guessed, with a pool of
+// distributions.
 bool can_cut(const Cell& cell);
-// The same cell whose rounds can, as under a policy: it drafts so many tokens, and judges them as a tree of one path.
+// The same cell with rounds that can be cut, as under a policy: it drafts so many tokens, and judges them as a tree of one path.
 Cell to_be_cut(Cell cell, int draft_length);
 
-// Addresses the cell's random distributions, and its drafts, acceptances and final tokens.
+// Keys of the cell's random distributions, and of its drafts, acceptances and final tokens.
 rng::Key distribution_key(const Cell& cell);
 rng::Key draw_key(const Cell& cell);
-// What the cell's tables are prepared from, which refers to the cell; and with a rule for positions in place of the cell's own.
+// The plan for the cell's tables, which refers to the cell; and the same with another rule for positions.
 decode::PreparationPlan plan_of(const Cell& cell);
 decode::PreparationPlan plan_with_rule(const Cell& cell, const verify::PositionRule& rule);
 

@@ -20,7 +20,7 @@ void check(const std::vector<std::string>& names, const config::Registry<Entry>&
   for (const std::string& name : names) static_cast<void>(registry.find(name, methods.places.at(name), diagnostics));
 }
 
-// What some engine has a figure of.
+// Proposals for which some engine file has data.
 std::set<std::string> shipped_proposals() {
   std::set<std::string> names;
   for (const std::string& engine : cost::engine_names()) {
@@ -57,7 +57,7 @@ std::vector<std::string> doubtful_proposals(const cost::Engine& engine) {
     const std::string where = to_string(engine.proposal_places.at(name));
     lines.push_back(fmt::format("{}{}", where.empty() ? "" : where + ": ",
                                 config::unknown_name("proposals has the method", name, names) +
-                                    "; taken for a method of your own, which cost.proposal names"));
+                                    "; it is taken as your own method, which cost.proposal selects"));
   }
   return lines;
 }

@@ -1,4 +1,4 @@
-// Whether the drafters, verifiers and proposals that an engine's file names are there.
+// Checks that the drafters, verifiers and proposals named in an engine's file exist.
 #pragma once
 
 #include "sim/foundation/base/error.h"
@@ -10,12 +10,12 @@
 
 namespace specsim::spec {
 
-// Reports each drafter and verifier of the engine's `methods` that no part is called, where its file says it.
+// Reports each drafter and verifier in the engine's `methods` that does not exist, with its place in the file.
 void check_engine_names(const cost::Engine& engine, Diagnostics& diagnostics);
-// The same of the engine that a cost model prices by, where it has one.
+// The same for the engine of a cost model, if it has one.
 void check_engine_names(const cost::CostModel* cost, Diagnostics& diagnostics);
-// A sentence for each of the engine's proposals that nothing is called so, but that is spelt like something: a method of
-// somebody's own may have any other name.
+// A sentence for each of the engine's proposals that has an unknown name similar to a known one. Other unknown names are
+// allowed, since a user's own method may have any name.
 std::vector<std::string> doubtful_proposals(const cost::Engine& engine);
 
 }  // namespace specsim::spec

@@ -11,8 +11,8 @@ namespace specsim::spec {
 namespace {
 
 constexpr std::size_t kFreshProbes = 64;
-constexpr std::uint64_t kPoolProbeBudget = 10'000'000;  // how many of these tokens' worth go to the further contexts of pools
-constexpr std::uint64_t kProbeBudget = 200'000'000;     // tokens' worth of distributions drawn to find mistakes before the start
+constexpr std::uint64_t kPoolProbeBudget = 10'000'000;  // the part of it (in tokens) for further contexts of pools
+constexpr std::uint64_t kProbeBudget = 200'000'000;     // tokens of distributions that are drawn to find errors before the start
 
 }  // namespace
 
@@ -25,7 +25,7 @@ void probe(const std::vector<Cell>& cells, Diagnostics& diagnostics) {
     std::vector<double> target(vocab);
     std::vector<double> draft(vocab);
     const std::size_t pairs = cell.contexts->pairs.size();
-    const auto contexts = static_cast<std::size_t>(cell.contexts->process->shape().contexts);  // 0: as many as text positions
+    const auto contexts = static_cast<std::size_t>(cell.contexts->process->shape().contexts);  // 0: one per text position
     const std::size_t draws = pairs == 1 && cell.contexts->pairs[0].random() ? (contexts > 0 ? contexts : kFreshProbes) : pairs;
     for (std::size_t context = 0; context < draws; ++context) {
       const families::DistributionAddress address = cell.contexts->address(distribution_key(cell), context);
@@ -62,7 +62,7 @@ double most_context(const Cell& cell) {
                   static_cast<double>(cell.placement->setting.prompt_tokens + cell.placement->setting.output_tokens));
 }
 
-// A draft on a GPU of its own leaves the target's memory alone; what a device across a network holds is not known.
+// A draft on its own GPU does not use the target's memory. The memory of a device across a network is unknown.
 std::optional<cost::MemoryBudget> misfit(const Cell& cell) {
   if (!cell.pricing) return std::nullopt;
   std::vector<cost::Kept> memories = {cost::Kept::both};

@@ -21,19 +21,19 @@ namespace {
 
 using config::Value;
 
-// What a table's numbers are of.
+// The meaning of a table's numbers.
 enum class Form {
   by_rank,  // each rank alone, given that the parent is accepted
   top_k,    // the first ranks together
-  rates,    // positions that are reached or not
-  lengths,  // mean tokens of a round, with the target's own
-  accepted  // the same without it
+  rates,    // P(position reached), by position
+  lengths,  // mean tokens per round, including the target's own
+  accepted  // the same without the target's token
 };
 
 struct FormKey {
   const char* key;
   Form form;
-  const char* number;  // what messages call a number of it
+  const char* number;  // the term for one of its numbers in messages
 };
 constexpr std::array kForms = {FormKey{"acceptance", Form::by_rank, "acceptance"}, FormKey{"top_k", Form::top_k, "top_k"},
                                FormKey{"rates", Form::rates, "rate"},
@@ -51,18 +51,18 @@ const std::vector<config::Parameter>& table_parameters() {
        {},
        {}},
       {"top_k", Type::value, "", "by depth and rank: the likeliest 1, 2, ... tokens together", {}, {}},
-      {"rates", Type::value, "", "by depth: positions that are reached or not", {}, {}},
+      {"rates", Type::value, "", "by depth: P(the position is reached)", {}, {}},
       {"mean_acceptance_length",
        Type::value,
        "",
-       "mean tokens of a round, the target's own included (SGLang's accept length), at draft_length; of several draft lengths a "
+       "mean tokens per round, the target's own included (SGLang's accept length), at draft_length; for several draft lengths a "
        "list",
        {},
        {}},
       {"mean_accepted",
        Type::value,
        "",
-       "mean drafted tokens that a round accepts, the target's own not included, at draft_length; of several draft lengths a "
+       "mean drafted tokens that a round accepts, the target's own not included, at draft_length; for several draft lengths a "
        "list",
        {},
        {}},
@@ -73,23 +73,23 @@ const std::vector<config::Parameter>& table_parameters() {
        "how drafts were chosen, as drafter chain's: argmax, the likeliest tokens, or sampled, drawn ones",
        {},
        {"sampled", "argmax"}},
-      {"depths", Type::integer, "", "how deep the last row holds", config::between(1, kMaxDraftLength), {}},
-      {"draft", Type::text, "", "what drafted: a model, or none", {}, {}},
-      {"target", Type::text, "", "what it drafted for: a model", {}, {}},
-      {"tensor_parallel", Type::integer, "1", "GPUs that target and draft are cut over", config::between(1, 64), {}},
+      {"depths", Type::integer, "", "depth down to which the last row holds", config::between(1, kMaxDraftLength), {}},
+      {"draft", Type::text, "", "the draft: a model, or none", {}, {}},
+      {"target", Type::text, "", "the target: a model", {}, {}},
+      {"tensor_parallel", Type::integer, "1", "GPUs that target and draft are split over", config::between(1, 64), {}},
       {"one_pass", Type::boolean, "false", "one draft pass guesses all positions", {}, {}},
       {"pair", Type::text, "", "target and draft", {}, {}},
       {"text", Type::text, "", "what was decoded", {}, {}},
-      {"temperature", Type::text, "", "temperature of decoding; unknown where the source does not say it", {}, {}},
-      {"note", Type::text, "", "how the figures are to be taken", {}, {}},
-      {"source", Type::text, "", "publication that they come from", {}, {}},
+      {"temperature", Type::text, "", "temperature of decoding; unknown if the source does not state it", {}, {}},
+      {"note", Type::text, "", "how to interpret the figures", {}, {}},
+      {"source", Type::text, "", "publication of the figures", {}, {}},
       {"unverified", Type::boolean, "false", "one report, not repeated", {}, {}},
       {"aliases", Type::value_list, "", "other names of a built-in table", {}, {}},
   };
   return list;
 }
 
-// 0.79, or 79% as many tables have it.
+// Reads 0.79, or 79% as in many tables.
 double probability(const Value& value, const char* what) {
   std::optional<double> x = config::as_number(value);
   if (!x && value.is_scalar() && !value.quoted && value.text.ends_with('%')) {
@@ -119,7 +119,7 @@ const FormKey& form_of(const config::Arguments& file) {
   return *found;
 }
 
-// The numbers of one depth as they stand.
+// The numbers of one depth as given.
 std::vector<double> row_of(const Value& row, const FormKey& form, std::size_t depth) {
   std::vector<double> own;
   if (row.kind == config::Kind::list && form.form != Form::rates)
@@ -131,7 +131,7 @@ std::vector<double> row_of(const Value& row, const FormKey& form, std::size_t de
   return own;
 }
 
-// Of the likeliest 1, 2, ... tokens together: each rank's own share is what it adds.
+// Numbers for the likeliest 1, 2, ... tokens together: each rank's own share is the increase.
 void take_apart(std::vector<double>& ranks, const Value& row) {
   for (std::size_t rank = ranks.size() - 1; rank > 0; --rank) {
     if (ranks[rank] < ranks[rank - 1])
@@ -142,7 +142,7 @@ void take_apart(std::vector<double>& ranks, const Value& row) {
   }
 }
 
-// How the drafts were chosen, and what says so.
+// How the drafts were chosen, and the source of that information.
 void add_selection(AcceptanceTable& made, const config::Arguments& file, const FormKey& form) {
   if (file.has("selection") && file.text("selection").empty())
     throw BadInput(file.where("selection"), "selection is \"\", allowed: argmax, sampled");
@@ -150,18 +150,18 @@ void add_selection(AcceptanceTable& made, const config::Arguments& file, const F
     made.selection = file.text("selection") == "argmax" ? Selection::argmax : Selection::sampled;
     made.selection_from = "as the table states";
     if (form.form == Form::top_k && made.selection == Selection::sampled)
-      throw BadInput(file.where("selection"),
-                     "selection is sampled with top_k, which is of the draft's likeliest tokens, allowed: argmax; or acceptance, "
-                     "for siblings that are drawn");
+      throw BadInput(
+          file.where("selection"),
+          "selection is sampled with top_k, which describes the draft's likeliest tokens, allowed: argmax; or acceptance, "
+          "for drawn siblings");
     return;
   }
   if (form.form == Form::by_rank) return;
   made.selection = Selection::argmax;
-  made.selection_from =
-      form.form == Form::top_k ? "as top_k says" : "assumed, as vLLM, SGLang and llama.cpp draft unless told otherwise";
+  made.selection_from = form.form == Form::top_k ? "as top_k implies" : "assumed, as vLLM, SGLang and llama.cpp draft by default";
 }
 
-// "PAIR on TEXT, temperature T", of those that the file has.
+// "PAIR on TEXT, temperature T", as far as the file has them.
 std::string about(const config::Arguments& file) {
   std::string words = file.text("pair");
   const auto add = [&](const std::string& between, const std::string& what) {
@@ -213,13 +213,15 @@ std::vector<double> AcceptanceTable::of_chain() const {
 }
 
 std::string AcceptanceTable::rising() const {
-  constexpr double kNoise = 0.01;  // the last ranks of measured rows rise by a ten thousandth here and there
+  constexpr double kNoise = 0.01;  // measured rows may rise by a ten thousandth in their last ranks
   for (std::size_t depth = 0; depth < acceptance.size(); ++depth)
     for (std::size_t rank = 1; rank < acceptance[depth].size(); ++rank)
       if (acceptance[depth][rank] > acceptance[depth][rank - 1] + kNoise)
         return fmt::format(
-            "acceptance at depth {} rises from {:g} at rank {} to {:g} at rank {}: is it that of the first ranks together, as "
-            "accuracies of the likeliest k tokens are (top_k: [[...]] takes those)? Each number is of its own rank alone",
+            "acceptance at depth {} rises from {:g} at rank {} to {:g} at rank {}: is it the share of the first ranks together, "
+            "as "
+            "accuracies of the likeliest k tokens are (top_k: [[...]] takes those)? Each number must be the share of its own "
+            "rank alone",
             depth + 1, acceptance[depth][rank - 1], rank, acceptance[depth][rank], rank + 1);
   return "";
 }
@@ -245,7 +247,7 @@ AcceptanceTable read_acceptance_table(const Value& value) {
     throw BadInput(file.where("tensor_parallel"), "tensor_parallel without a target, allowed: with the one that was cut");
   if (file.has("depths") && form.form != Form::by_rank && form.form != Form::top_k)
     throw BadInput(file.where("depths"),
-                   fmt::format("depths with {}, allowed: with acceptance or top_k, whose last row holds as deep", form.key));
+                   fmt::format("depths with {}, allowed: with acceptance or top_k, whose last row is repeated", form.key));
   const bool of_lengths = form.form == Form::lengths || form.form == Form::accepted;
   if (of_lengths != file.has("draft_length"))
     throw BadInput(of_lengths ? table.where : file.where("draft_length"),
@@ -290,7 +292,7 @@ AcceptanceTable read_acceptance_table(const Value& value) {
 AcceptanceTable named_acceptance_table(const std::string& name, const Location& option) {
   Diagnostics diagnostics;
   std::error_code ignored;
-  // Any file will do, whatever its name ends in; a name that is none of a file's is one of configs/acceptance.
+  // A path of a file may have any extension; a name without such a file is looked up in configs/acceptance.
   const Value value = std::filesystem::exists(name, ignored)
                           ? config::parse_file(name, diagnostics)
                           : cost::resolve_preset(cost::PresetKind::acceptance, config::scalar(name, option), diagnostics);

@@ -17,7 +17,7 @@ namespace {
 
 using config::Value;
 
-// Reads the processes' distributions into `cell`, or takes them from an earlier cell that had the same.
+// Reads the process's distributions into `cell`, or reuses those of an earlier cell with the same settings.
 void read_context(const Value& context, const Value& pair, ReadCache& cache, Cell& cell, Diagnostics& diagnostics) {
   std::shared_ptr<const families::ContextModel>& known =
       cache.contexts[config::to_canonical_text(pair) + "|" + config::to_canonical_text(context)];
@@ -37,7 +37,7 @@ void read_context(const Value& context, const Value& pair, ReadCache& cache, Cel
       config::choose(families::context_processes(), with_default, "process", "context", diagnostics, {"sequence_rounds"});
   if (cell.vocab == 0) return;
   families::ContextBuilder builder(cell.vocab, pair, diagnostics);
-  if (process.entry == nullptr) {  // the distributions' own mistakes show all the same
+  if (process.entry == nullptr) {  // errors of the distributions are reported all the same
     families::ContextModel unused;
     if (pair.find("draft") != nullptr) builder.add_pair(unused);
     return;
@@ -57,7 +57,8 @@ void read_context(const Value& context, const Value& pair, ReadCache& cache, Cel
   }
 }
 
-// Requests of a record that are shorter than a round give none: the user is told how many, and may not draft beyond all of them.
+// Requests of a record that are shorter than a round yield no round. Reports how many there are, and rejects draft lengths
+// beyond all of them.
 void check_recorded_requests(Cell& cell, Diagnostics& diagnostics) {
   const families::ContextShape& shape = cell.contexts->process->shape();
   if (shape.kind != families::ContextShape::Kind::trace) return;
@@ -75,43 +76,43 @@ void check_recorded_requests(Cell& cell, Diagnostics& diagnostics) {
   else if (too_short > 0)
     cell.notes.push_back(
         fmt::format("{} of the record's {} requests have fewer than the {} tokens that a round may emit, and "
-                    "give no round: tokens per round are those of the longer ones",
+                    "yield no round: tokens per round are those of the longer requests",
                     too_short, shape.starts.size(), tokens));
   const std::uint64_t output_tokens = cell.placement ? cell.placement->setting.output_tokens : 0;
   std::size_t going_on = 0;
   for (std::size_t i = 0; i < shape.starts.size(); ++i) going_on += shape.recorded_tokens(i) < output_tokens ? 1 : 0;
   if (going_on > 0)
     cell.notes.push_back(
-        fmt::format("output_tokens is {}, more than {} of the record's {} requests have: behind their end the "
-                    "placement's rounds go on with the next request's tokens",
+        fmt::format("output_tokens is {}, more than {} of the record's {} requests have: after their end the "
+                    "placement's rounds continue with the next request's tokens",
                     output_tokens, going_on, shape.starts.size()));
 }
 
-// A drafter that sees the text before the block alone knows nothing of the contexts that its own tokens lead to.
+// A drafter that only sees the text before the block does not know the contexts that its own tokens lead to.
 void note_guesses_ahead(Cell& cell) {
   using Kind = families::ContextShape::Kind;
   const BlockMethod* const block = cell.block();
   if (block == nullptr || cell.draft_length() < 2) return;
   const draft::BlockDrafter::Shape& shape = block->drafter->shape();
   const Kind kind = cell.contexts->process->shape().kind;
-  // Trees out of one pass whose positions know nothing of each other's tokens.
+  // Trees from one pass, whose positions do not see each other's tokens.
   const bool by_marginals = shape.branches && shape.ranks_model && shape.on_target_state;
   if (by_marginals && kind != Kind::markov)
-    cell.notes.push_back(
-        fmt::format("drafter {} in context process {}: what it drafts behind a sibling of the likeliest token is as often right as "
-                    "behind that token, an upper bound (measured: 22 % against 65 to 84 %, vLLM pull request 42910); process markov "
-                    "with states and merges has what was measured, as configs/examples/methods/block_trees.yaml",
-                    block->drafter.name(), cell.contexts->name));
+    cell.notes.push_back(fmt::format(
+        "drafter {} in context process {}: drafts after a sibling of the likeliest token are accepted as often as drafts "
+        "after that token, an upper bound (measured: 22 % and 65 to 84 %, vLLM pull request 42910); process markov "
+        "with states and merges models the measurement, as in configs/examples/methods/block_trees.yaml",
+        block->drafter.name(), cell.contexts->name));
   if (!shape.from_root && (!shape.joins || shape.joins_whole)) return;
   if (kind == Kind::fixed || kind == Kind::by_depth || kind == Kind::by_rank) return;
   cell.notes.push_back(
       fmt::format("drafter {} predicts every position from the text before the block{}: in context process {} it has the first "
-                  "position's distribution for all of them, which no trained one does; by_depth and acceptance_table say what "
-                  "it knows of each",
+                  "position's distribution for all of them, unlike any trained drafter; by_depth and acceptance_table state the "
+                  "distribution at each position",
                   block->drafter.name(), shape.joins ? ", before its head's bias" : "", cell.contexts->name));
 }
 
-// Where synthetic distributions are known to differ from published figures. What was recorded has its own.
+// Notes where synthetic distributions are known to differ from published figures. Recorded distributions are not affected.
 void note_limits_of_distributions(Cell& cell) {
   using Kind = families::ContextShape::Kind;
   const Kind kind = cell.contexts->process->shape().kind;
@@ -122,15 +123,15 @@ void note_limits_of_distributions(Cell& cell) {
   const std::string& verifier = cell.verifier().info.name;
   if (verifier == "lenience")
     note("verifier lenience accepts more of synthetic distributions than of a recorded pair that they were fitted to");
-  if (verifier == "kseq") note("verifier kseq gains less from several chains on synthetic distributions than was published of it");
+  if (verifier == "kseq") note("verifier kseq gains less from several chains on synthetic distributions than published");
   const cost::Deployment* const deployment = cell.pricing ? cell.cost().deployment() : nullptr;
   const bool head = deployment != nullptr && deployment->draft && deployment->draft->fused_inputs > 0.0;
   const draft::BlockDrafter::Shape* const shape = cell.block() != nullptr ? &cell.block()->drafter->shape() : nullptr;
   if (head && shape != nullptr && shape->siblings != tokens::Siblings::point_mass && shape->nodes > cell.draft_length())
-    note("trees of an EAGLE head with drawn siblings emit more tokens on synthetic distributions than was published of them");
+    note("trees of an EAGLE head with drawn siblings emit more tokens on synthetic distributions than published");
 }
 
-// What sums of squares and addresses can hold.
+// Limits of sums of squares and of addresses.
 void check_sizes(const Cell& cell, const Location& where, Diagnostics& diagnostics) {
   const families::ContextShape& shape = cell.contexts->process->shape();
   const double tokens = cell.draft_length() + 1.0;
@@ -149,7 +150,7 @@ void check_sizes(const Cell& cell, const Location& where, Diagnostics& diagnosti
                                        cell.rounds, decode::kMaxFreshSequences));
 }
 
-// Prices the cell's rounds once, so that what a cost model does not cover is told before the start.
+// Computes the time of the cell's rounds once, so that settings that a cost model does not cover are reported before the start.
 void check_cost(const Cell& cell, Diagnostics& diagnostics) {
   try {
     for (const double full_rate : {0.0, 1.0}) {
@@ -169,48 +170,48 @@ void check_cost(const Cell& cell, Diagnostics& diagnostics) {
   }
 }
 
-// Sizes of one batch: every sequence's rounds are kept in memory.
+// Limits of one batch: every sequence's rounds are kept in memory.
 constexpr double kMaxBatchTokens = 1e8;
 
-// Why the next block cannot be drafted behind the first path of this one before that is judged; "" where it can. What is known
-// then is the text with that path, and that a block which comes to be used followed its full acceptance.
+// Why the next block cannot be drafted after the first path of this one before that path is judged; "" if it can. At that time
+// the drafter knows the text with that path, and that the new block is used only if the path is fully accepted.
 std::string why_not_ahead(const BlockMethod& block) {
   const draft::BlockDrafter::Shape& shape = block.drafter->shape();
   const auto refused = [](std::string_view kind, const std::string& name, std::string_view why) {
-    return fmt::format("with {} {}, {}; allowed: another {}, or a placement that drafts behind the judgement", kind, name, why,
+    return fmt::format("with {} {}, {}; allowed: another {}, or a placement that drafts after verification", kind, name, why,
                        kind);
   };
   if (shape.on_target_state)
     return refused(
         "drafter", block.drafter.name(),
-        "which guesses from the target's state at the text's end, and behind a block there is none before it is judged");
+        "which drafts from the target's state at the text's end, and after a block that state exists only once it is judged");
   if (shape.looks_behind || shape.target_ranks > 0)
     return refused("drafter", block.drafter.name(),
-                   "which drafts what the target's pass over the block before predicts, and that has not ended");
+                   "which drafts the predictions of the target's pass over the block before, and that pass has not ended");
   if (block.drafter->start() != nullptr)
     return refused("drafter", block.drafter.name(),
-                   "which goes by what each round before emitted, and the last one has not ended");
+                   "which depends on the tokens that each earlier round emitted, and the last round has not ended");
   if (!block.policy) return "";
   if (block.policy->part->sequences() > 1 && block.policy->part->follows_acceptance())
     return refused("policy", block.policy->name(),
-                   "which gives the batch one draft length by what all of it accepted, and that is not known yet");
+                   "which sets the batch's draft length by the acceptance of all sequences, and that is not known yet");
   if (block.policy->part->foresees())
     return refused("policy", block.policy->name(),
-                   "which ends each block where it will be rejected, so that nothing drafted behind it is ever used");
+                   "which ends each block where it will be rejected, so drafts after it are never used");
   return "";
 }
 
-// Why a placement cannot serve what the cell drafts; "" where it can.
+// Why a placement cannot serve the cell's drafts; "" if it can.
 std::string why_not_placed(const placement::Placement& placement, const Cell& cell) {
   const BlockMethod* const block = cell.block();
   if (block == nullptr || !placement.speculates()) return "";
   const draft::BlockDrafter& drafter = *block->drafter;
   if (block->policy && block->policy->part->shares_rows())
-    return fmt::format("with policy {}, which shares the batch's rows out; allowed: another policy, or no placement",
+    return fmt::format("with policy {}, which divides the batch's rows among sequences; allowed: another policy, or no placement",
                        block->policy->name());
   if (placement.draft_elsewhere() && drafter.work(drafter.shape().nodes).reused > 0.0)
     return fmt::format(
-        "with drafter {}, whose layers are the target's own; allowed: a placement whose draft lies beside the target",
+        "with drafter {}, whose layers are the target's own; allowed: a placement with the draft on the target's GPUs",
         block->drafter.name());
   if (placement.drafts_ahead()) return why_not_ahead(*block);
   const draft::BlockDrafter::Shape& shape = drafter.shape();
@@ -218,10 +219,10 @@ std::string why_not_placed(const placement::Placement& placement, const Cell& ce
   const bool head = deployment != nullptr && deployment->draft && deployment->draft->on_target();
   if (placement.draft_elsewhere() && ((shape.on_target_state && !head) || shape.looks_behind || shape.target_ranks > 0))
     return fmt::format(
-        "with drafter {}, which drafts from the target's {}; allowed: {}a placement whose draft lies beside the target",
+        "with drafter {}, which drafts from the target's {}; allowed: {}a placement with the draft on the target's GPUs",
         block->drafter.name(),
         shape.on_target_state ? "state at the text's end, whose size is not known"
-                              : "predictions in the pass before, of which none is sent",
+                              : "predictions in the pass before, which are not sent",
         shape.on_target_state ? "a head as the cost section's draft, or " : "");
   return "";
 }
@@ -249,7 +250,7 @@ void read_placement(const Value& section, const config::Arguments& workload, Cel
   const cost::Deployment* deployment = cell.pricing ? cell.cost().deployment() : nullptr;
   if (deployment != nullptr && deployment->draft)
     setting.states = {deployment->draft->state_bytes(), deployment->draft->layers > 0.0};
-  // Acceptance is that of the config's small vocabulary; what goes over the wire is the named model's.
+  // Acceptance comes from the config's small vocabulary; the network carries the named model's probabilities.
   if (deployment != nullptr && deployment->draft && setting.placement != nullptr && setting.placement->sends_distributions()) {
     const cost::ModelShape& draft = *deployment->draft;
     const int vocab = static_cast<int>(draft.vocab);
@@ -257,7 +258,7 @@ void read_placement(const Value& section, const config::Arguments& workload, Cel
       setting.vocab = vocab;
       cell.notes.push_back(
           fmt::format("the network carries probabilities of the {} tokens of {}; pair.vocab, {}, is that of "
-                      "the distributions which say what is accepted",
+                      "the distributions that decide acceptance",
                       vocab, draft.name, cell.vocab));
     }
   }
@@ -276,7 +277,7 @@ void read_placement(const Value& section, const config::Arguments& workload, Cel
   }
   if (cell.pricing && cell.cost().in_seconds()) {
     try {
-      // Times are whole picoseconds in 64 bits, sums of them too.
+      // Times are integers in picoseconds with 64 bits, and so are their sums.
       constexpr double kLongest = 4e6;
       constexpr double kShortest = 1e-9;
       placement::Drafting drafting;
@@ -325,9 +326,10 @@ TheoryChoice read_theory(const Value& section, const Cell* cell, Diagnostics& di
       const theory::ClosedFormPrediction answer =
           form->evaluate({0.5, std::vector<double>(static_cast<std::size_t>(length), 0.5), length, 0.1, 0.1, 1.0});
       if (!cell->pricing && (answer.speedup || answer.tokens_per_second))
-        diagnostics.add(theory.where("name"), fmt::format("closed form {} without a cost, of which it says a speedup, allowed: "
-                                                          "with cost: {{model: NAME, ...}}",
-                                                          name));
+        diagnostics.add(theory.where("name"),
+                        fmt::format("closed form {} predicts a speedup, but the config has no cost, allowed: "
+                                    "with cost: {{model: NAME, ...}}",
+                                    name));
     } catch (const InvariantBroken&) {
       diagnostics.add(
           theory.where("name"),
@@ -371,7 +373,7 @@ std::optional<Pricing> read_pricing(const Value& section, ReadCache& cache, Diag
   return pricing.part != nullptr ? std::optional(pricing) : std::nullopt;
 }
 
-// "chain draft_length 4": a part's name, and its parameters as they are written.
+// "chain draft_length 4": a part's name, and its parameters as written.
 std::string part_text(const Value& part) {
   if (!part.is_map()) return part.text;
   std::string text;
@@ -390,7 +392,7 @@ std::string method_text(const Value& config) {
   return text;
 }
 
-// What decides on the counts. A policy may go by prices.
+// All settings that determine the counts. A policy may depend on latencies.
 std::string simulation_key(const Value& config, const Cell& cell) {
   std::string text = std::to_string(cell.seed);
   for (const config::Field& field : config.fields) {
@@ -462,7 +464,7 @@ Cell read_cell(const Value& config, ReadCache& cache, Diagnostics& diagnostics) 
   cell.pairing_group = rng::hash_text(distributions);
   cell.preparation_key =
       fmt::format("{}|{}|{}|{}", distributions, method ? rule_text(parts, *method) : "", cell.argmax_draft(), cell.seed);
-  // What a policy that goes by prices or by the batch does is another thing at another price or batch.
+  // A policy that depends on latencies or the batch changes its behaviour with the cost or the batch.
   if (const PolicyChoice* policy = cell.policy();
       policy != nullptr && (policy->entry->by_times || policy->entry->by_rows || policy->part->sequences() > 1))
     cell.preparation_key += fmt::format("|{}|{}", config::to_canonical_text(top.value("workload")),

@@ -26,24 +26,24 @@ const char* siblings_text(tokens::Siblings siblings) {
   return "chosen tokens (point masses)";
 }
 
-// Contexts whose pairs have tables of their own.
+// Limit on contexts whose pairs have separate tables.
 constexpr int kMostJoined = 256;
 
-// It draws a chain token by token, as drafter chain does, from distributions of its own. What a drafter draws with replacement
-// while it chooses its block is a chain: no tree has the same token twice.
+// Whether the drafter draws a chain token by token from its own distributions, as drafter chain does. If a drafter draws with
+// replacement while it chooses its block, the block is a chain, since no tree has the same token twice.
 bool drawn_chain(const draft::BlockDrafter& drafter) {
   if (drafter.shape().siblings != tokens::Siblings::independent) return false;
   return drafter.tree() != nullptr ? drafter.tree()->is_chain() : drafter.shape().draws;
 }
 
-// It copies one path from the text, without a pass of a draft model: a policy can end it early.
+// Whether the drafter copies one path from the text, without a pass of a draft model. A policy can end such a path early.
 bool copies_path(const draft::BlockDrafter& drafter) {
   const draft::BlockDrafter::Shape& shape = drafter.shape();
   return drafter.tree() == nullptr && !shape.draws && !shape.branches && shape.nodes == shape.draft_length &&
          drafter.work(shape.nodes).pass_rows.empty();
 }
 
-// Why a verifier cannot judge a drafter's blocks, and what it can; "" where it can.
+// Why a verifier cannot judge a drafter's blocks, and which ones it can; "" if it can.
 std::string why_not(const verify::VerifierEntry& verifier, const draft::BlockDrafter& drafter) {
   const verify::Demands& demands = verifier.demands;
   const draft::BlockDrafter::Shape& shape = drafter.shape();
@@ -62,7 +62,7 @@ std::string why_not(const verify::VerifierEntry& verifier, const draft::BlockDra
   return drafter.tree() != nullptr ? verify::why_not_tree(demands, *drafter.tree()) : "";
 }
 
-// The same of all that a drafter can draft; every verifier judges chains.
+// The same for all blocks that a drafter can draft; every verifier judges chains.
 std::string why_not(const verify::VerifierEntry& verifier, const draft::Draft& draft, int vocab) {
   if (vocab > verifier.demands.vocab) return fmt::format("at vocab {}, allowed: at most {}", vocab, verifier.demands.vocab);
   const auto* const block = std::get_if<draft::Blocks>(&draft);
@@ -154,7 +154,7 @@ void add_policy(const MethodParts& parts, Cell& cell, Diagnostics& diagnostics) 
   if ((entry.by_times || entry.by_rows) && !cell.pricing) {
     diagnostics.add(
         parts.policy->where,
-        fmt::format("policy {} without a cost, by which it goes, allowed: with cost: {{model: NAME, ...}}", entry.info.name));
+        fmt::format("policy {} without a cost, on which it depends, allowed: with cost: {{model: NAME, ...}}", entry.info.name));
     return;
   }
   draft::LengthChoice choice{cell.draft_length(), {}, static_cast<int>(cell.workload.batch)};
@@ -170,12 +170,13 @@ void add_policy(const MethodParts& parts, Cell& cell, Diagnostics& diagnostics) 
   }
   const bool chain = drawn_chain(*block->drafter.part);
   if (entry.by_rows && (tree == nullptr || !tree->is_chain())) {
-    diagnostics.add(parts.policy->where, fmt::format("policy {} cuts chains, with drafter {}; allowed: a chain, drawn or chosen",
-                                                     entry.info.name, block->drafter.name()));
+    diagnostics.add(parts.policy->where,
+                    fmt::format("policy {} shortens chains, with drafter {}; allowed: a chain, drawn or chosen", entry.info.name,
+                                block->drafter.name()));
     return;
   }
   if (entry.by_rows) {
-    // Each number of rows that the batch can have, or as many of them as a round's choice can tell apart.
+    // Each possible number of rows of the batch, or as many of them as a round's choice can distinguish.
     constexpr double kMostTimes = 4096.0;
     const auto times = static_cast<int>(std::min(kMostTimes, cell.workload.batch * cell.draft_length()));
     for (int i = 0; i <= times; ++i) {
@@ -193,11 +194,11 @@ void add_policy(const MethodParts& parts, Cell& cell, Diagnostics& diagnostics) 
     if (policy.part->looks() || policy.part->foresees()) {
       diagnostics.add(
           parts.policy->where,
-          fmt::format("policy {} goes token by token, allowed: with a chain that is drawn token by token", entry.info.name));
+          fmt::format("policy {} decides token by token, allowed: with a chain that is drawn token by token", entry.info.name));
     } else if (policy.part->sequences() == 1 && !policy.part->shares_rows() && cell.workload.batch > 1.0) {
       diagnostics.add(
           parts.policy->where,
-          fmt::format("policy {} gives each sequence a length of its own, at batch {:g} with drafter {}; allowed: batch 1, or "
+          fmt::format("policy {} gives each sequence its own length, at batch {:g} with drafter {}; allowed: batch 1, or "
                       "a policy of one length for the batch, such as goodput",
                       entry.info.name, cell.workload.batch, block->drafter.name()));
     }
@@ -214,7 +215,7 @@ std::string rule_text(const MethodParts& parts, const Method& method) {
   return text;
 }
 
-// A table knows what was accepted of drafts that were chosen, or of ones that were drawn, and of no others.
+// A table describes the acceptance of chosen drafts or of drawn ones, and of no others.
 void check_selection(const Cell& cell, Diagnostics& diagnostics) {
   const std::string& name = cell.contexts->name;
   const BlockMethod* const block = cell.block();
@@ -222,24 +223,25 @@ void check_selection(const Cell& cell, Diagnostics& diagnostics) {
   if (!cell.contexts->process->shape().drawn) {
     if (!cell.argmax_draft())
       diagnostics.add(cell.places.drafter,
-                      fmt::format("drafted tokens are drawn, with context process {}, which knows ranked ones; "
+                      fmt::format("drafted tokens are drawn, with context process {}, which describes ranked ones; "
                                   "allowed: selection: argmax of a chain, siblings: top_k of a tree",
                                   name));
     return;
   }
-  // A chain under a rule of blocks, or of a policy, is a tree of one path.
+  // A chain under a block rule or a policy is a tree of one path.
   const bool path = block == nullptr || (block->drafter->shape().siblings == tokens::Siblings::independent &&
                                          block->drafter->tree()->height() == block->drafter->tree()->drafted());
   if (!path || cell.argmax_draft())
-    diagnostics.add(cell.places.drafter,
-                    fmt::format("drafted tokens are {}, with context process {} of selection: sampled, which knows drawn chains; "
-                                "allowed: selection: sampled of a chain, siblings: top_k of a tree, in the order in which they "
-                                "were drawn",
-                                cell.argmax_draft() ? "the draft's likeliest" : "not those of a chain", name));
+    diagnostics.add(
+        cell.places.drafter,
+        fmt::format("drafted tokens are {}, with context process {} of selection: sampled, which describes drawn chains; "
+                    "allowed: selection: sampled of a chain, siblings: top_k of a tree, in the order in which they "
+                    "were drawn",
+                    cell.argmax_draft() ? "the draft's likeliest" : "not those of a chain", name));
   else if (!cell.verifier().usual)
     diagnostics.add(
         cell.places.verifier,
-        fmt::format("verifier {} with context process {} of selection: sampled, which knows what {} accepted of drawn "
+        fmt::format("verifier {} with context process {} of selection: sampled, which describes the acceptance by {} of drawn "
                     "tokens; allowed: that",
                     cell.verifier().info.name, name, verify::usual_verifier().info.name));
 }
@@ -256,12 +258,12 @@ void check_ranked(const Cell& cell, Diagnostics& diagnostics) {
   if (block != nullptr && block->drafter->shape().alters)
     diagnostics.add(cell.places.drafter,
                     fmt::format("drafter {} changes the draft's distributions, with context process {}, which has none; allowed: "
-                                "without the settings that do, or a tree of one shape",
+                                "without the settings that change them, or a tree of one shape",
                                 block->drafter.name(), name));
   if (block != nullptr && block->policy && (block->policy->part->looks() || block->policy->part->shares_rows()))
     diagnostics.add(cell.places.drafter,
                     fmt::format("policy {} looks at the draft's probabilities, with context process {}, which has none; allowed: "
-                                "a policy that goes by what was accepted",
+                                "a policy that depends on acceptance",
                                 block->policy->entry->info.name, name));
   if (block != nullptr && block->drafter->tree() == nullptr)
     diagnostics.add(cell.places.drafter,
@@ -276,25 +278,26 @@ void check_block(const Cell& cell, const BlockMethod& block, Diagnostics& diagno
   const draft::BlockDrafter::Shape& shape = block.drafter->shape();
   const bool fresh = cell.contexts != nullptr && cell.contexts->process->shape().contexts == 0;
   if (fresh && shape.looks_behind)
-    diagnostics.add(cell.places.context_fresh,
-                    fmt::format("fresh distributions with drafter {}, which asks the target about places behind its block; "
-                                "allowed: a pool, or another drafter",
-                                block.drafter.name()));
-  if (const int contexts = cell.contexts != nullptr ? cell.contexts->process->shape().contexts : 1;
-      plan_of(cell).joins() && contexts > kMostJoined)
-    diagnostics.add(
-        cell.places.drafter,
-        fmt::format("drafter {} with {} contexts, of which it joins each two, allowed: at most {}, or fresh distributions",
-                    block.drafter.name(), contexts, kMostJoined));
-  if (fresh && block.policy && block.policy->part->shares_rows())
     diagnostics.add(
         cell.places.context_fresh,
-        fmt::format("fresh distributions with policy {}, which shares rows out, allowed: a pool", block.policy->name()));
-  else if (fresh && block.policy && block.policy->part->sequences() > 1)
+        fmt::format("fresh distributions with drafter {}, which uses the target's predictions for positions after its block; "
+                    "allowed: a pool, or another drafter",
+                    block.drafter.name()));
+  if (const int contexts = cell.contexts != nullptr ? cell.contexts->process->shape().contexts : 1;
+      plan_of(cell).joins() && contexts > kMostJoined)
+    diagnostics.add(cell.places.drafter,
+                    fmt::format("drafter {} with {} contexts, whose pairs it needs, allowed: at most {}, or fresh distributions",
+                                block.drafter.name(), contexts, kMostJoined));
+  if (fresh && block.policy && block.policy->part->shares_rows())
     diagnostics.add(cell.places.context_fresh,
-                    fmt::format("fresh distributions with policy {} at batch {:g}, whose sequences draft alike, allowed: a pool, "
-                                "or batch 1",
-                                block.policy->name(), cell.workload.batch));
+                    fmt::format("fresh distributions with policy {}, which divides rows among sequences, allowed: a pool",
+                                block.policy->name()));
+  else if (fresh && block.policy && block.policy->part->sequences() > 1)
+    diagnostics.add(
+        cell.places.context_fresh,
+        fmt::format("fresh distributions with policy {} at batch {:g}, whose sequences share a draft length, allowed: a pool, "
+                    "or batch 1",
+                    block.policy->name(), cell.workload.batch));
   if (cell.contexts != nullptr && cell.contexts->process->shape().acceptance_only)
     diagnostics.add(
         cell.places.context_file,

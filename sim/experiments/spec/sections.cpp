@@ -18,34 +18,34 @@ config::Interval sequence_rounds_interval() { return config::between(1, 1e6); }
 
 const Parameter& shrink_parameter() {
   static const Parameter parameter = {
-      "shrink", Type::boolean, "true", "false: a finished sequence keeps its place in the batch to the end", {}, {}};
+      "shrink", Type::boolean, "true", "false: a finished sequence keeps its place in the batch until the end", {}, {}};
   return parameter;
 }
 
 const std::vector<Parameter>& top_parameters() {
   static const std::vector<Parameter> parameters = {
       {"experiment", Type::text, {}, "name of the experiment, first column of every row", {}, {}},
-      {"description", Type::text, "", "what it is for", {}, {}},
-      {"seed", Type::integer, "20260117", "all randomness follows from it", config::between(0, 9.2e18), {}},
+      {"description", Type::text, "", "purpose of the experiment", {}, {}},
+      {"seed", Type::integer, "20260117", "seed of all random numbers", config::between(0, 9.2e18), {}},
       {"rounds", Type::integer, "1000000", "simulated per cell", config::between(1, kMaxRounds), {}},
       {"pair", Type::value, {}, "the distributions of target and draft", {}, {}},
       {"context", Type::value, "{process: fixed}", "how the distributions change along the text", {}, {}},
       {"decode", Type::value, {}, "drafter and verifier", {}, {}},
-      {"cost",
+      {"cost", Type::value, "", "latency of passes: {model: NAME, ...}; without it there are no times and no speedup", {}, {}},
+      {"workload", Type::value, "{}", "the decoded batch; cost models in seconds depend on it", {}, {}},
+      {"placement",
        Type::value,
        "",
-       "how long passes take: {model: NAME, ...}; without it nothing is said of times and speedup",
+       "which model runs on which GPU, to simulate a batch in time: {kind: NAME, ...}; needs costs in seconds",
        {},
        {}},
-      {"workload", Type::value, "{}", "the batch that is decoded; cost models in seconds read it", {}, {}},
-      {"placement", Type::value, "", "who runs where, to simulate a batch in time: {kind: NAME, ...}; costs in seconds", {}, {}},
       {"sweep",
        Type::value,
        "",
        "the grid: path: list, or range {from, to, step | count, scale}; zip: {path: list, path: list}",
        {},
        {}},
-      {"theory", Type::value, "{}", "closed form that the run is held to", {}, {}}};
+      {"theory", Type::value, "{}", "closed form that the run is compared with", {}, {}}};
   return parameters;
 }
 
@@ -60,7 +60,7 @@ const std::vector<Parameter>& pair_parameters() {
        "{temperature, top_k, top_p, min_p}, applied in that order; the distribution that is verified is the one after them",
        {},
        {}},
-      {"draft_sampling", Type::value, "{}", "what target_sampling says, for the draft's distribution", {}, {}}};
+      {"draft_sampling", Type::value, "{}", "like target_sampling, for the draft's distribution", {}, {}}};
   return parameters;
 }
 
@@ -71,9 +71,9 @@ const std::vector<Parameter>& decode_parameters() {
       {"policy",
        Type::value,
        "",
-       "how long a chain to draft each round: a policy's name, or {kind: NAME, ...}; its draft_length is then the most. "
-       "round_cost: what the policy "
-       "adds to every round, in passes of plain decoding (graphs captured anew or lost where lengths change, a look at the "
+       "how long a chain to draft each round: a policy's name, or {kind: NAME, ...}; draft_length is then the maximum. "
+       "round_cost: the time that the policy "
+       "adds to every round, in passes of plain decoding (CUDA graphs recaptured or lost when lengths change, reading the "
        "draft's distribution)",
        {},
        {}}};
@@ -86,19 +86,19 @@ const std::vector<Parameter>& workload_parameters() {
       {"context_length",
        Type::integer,
        "512",
-       "tokens cached by each of them, in the middle of its work",
+       "tokens cached by each of them, halfway through its output",
        config::between(0, 1e8),
        {}},
       {"prompt_tokens",
        Type::integer,
        "",
-       "tokens of each sequence's prompt, for a placement; context_length where not given",
+       "tokens of each sequence's prompt, for a placement; default: context_length",
        config::between(1, 1e8),
        {}},
       {"output_tokens",
        Type::integer,
        "",
-       "tokens that each sequence emits at most, for a placement; 128 where not given",
+       "most tokens that each sequence emits, for a placement; default: 128",
        config::between(1, 1e7),
        {}},
       {"end_token_rate",
@@ -112,7 +112,7 @@ const std::vector<Parameter>& workload_parameters() {
 
 const std::vector<Parameter>& placement_parameters() {
   static const std::vector<Parameter> parameters = {
-      {"kind", Type::text, {}, "a placement's name; its parameters stand beside it", {}, {}}, shrink_parameter()};
+      {"kind", Type::text, {}, "a placement's name; its parameters are keys next to it", {}, {}}, shrink_parameter()};
   return parameters;
 }
 
@@ -121,7 +121,7 @@ const std::vector<Parameter>& theory_parameters() {
       {"name",
        Type::text,
        "exact",
-       "exact: what the context process calls for; none; or a closed form (specsim list closed_form)",
+       "exact: the theory of the context process; none; or a closed form (specsim list closed_form)",
        {},
        {}},
       {"expect", Type::text, "agree", "refuted: the run must contradict this closed form", {}, {"agree", "refuted"}}};
@@ -130,7 +130,7 @@ const std::vector<Parameter>& theory_parameters() {
 
 const std::vector<Parameter>& context_parameters() {
   static const std::vector<Parameter> parameters = {
-      {"process", Type::text, "fixed", "a context process's name; its parameters stand beside it", {}, {}},
+      {"process", Type::text, "fixed", "a context process's name; its parameters are keys next to it", {}, {}},
       {"sequence_rounds",
        Type::integer,
        "64",
@@ -144,11 +144,11 @@ const std::vector<SectionInfo>& config_sections() {
   static const std::vector<SectionInfo> sections = {
       {"", "top level", top_parameters()},
       {"pair", "the distributions of target and draft", pair_parameters()},
-      {"pair.target_sampling, pair.draft_sampling", "sampling settings as servers have them", families::sampling_fields()},
+      {"pair.target_sampling, pair.draft_sampling", "sampling settings as in servers", families::sampling_fields()},
       {"context", "how the distributions change along the text", context_parameters()},
       {"decode", "drafter and verifier", decode_parameters()},
-      {"workload", "the batch that is decoded", workload_parameters()},
-      {"placement", "who runs where", placement_parameters()},
+      {"workload", "the decoded batch", workload_parameters()},
+      {"placement", "which model runs on which GPU", placement_parameters()},
       {"theory", "the closed form that judges the run", theory_parameters()}};
   return sections;
 }

@@ -1,4 +1,4 @@
-// The sections of a config and their keys, as the reader takes them and the reference page lists them.
+// The sections of a config and their keys, used by the reader and the reference page.
 #pragma once
 
 #include "sim/foundation/config/arguments.h"
@@ -22,9 +22,9 @@ const std::vector<config::Parameter>& decode_parameters();
 const std::vector<config::Parameter>& workload_parameters();
 const std::vector<config::Parameter>& placement_parameters();
 const std::vector<config::Parameter>& theory_parameters();
-// The parameter `shrink`, which stands beside a placement's own.
+// The parameter `shrink`, which every placement has in addition to its own.
 const config::Parameter& shrink_parameter();
-// Rounds of each independent sequence: what `context.sequence_rounds` may be.
+// The allowed values of `context.sequence_rounds`, the rounds of each independent sequence.
 config::Interval sequence_rounds_interval();
 
 }  // namespace specsim::spec

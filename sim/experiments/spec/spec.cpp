@@ -17,7 +17,7 @@ using config::Value;
 
 constexpr std::size_t kMaxMistakes = 50;
 
-// Takes cells of memory needs `over` out, and says so batch by batch.
+// Removes the cells whose memory needs are in `over`, and reports them batch by batch.
 void leave_out(const std::vector<std::optional<cost::MemoryBudget>>& over, Experiment& experiment) {
   struct Batch {
     std::size_t cells = 0;
@@ -45,7 +45,7 @@ void leave_out(const std::vector<std::optional<cost::MemoryBudget>>& over, Exper
           batch.needs));
 }
 
-// What does not fit is told once for a sweep, by the cell that needs least; or left out, where something fits.
+// Reports once per sweep that cells do not fit, with the cell that needs least; or omits these cells if others fit.
 void check_memory(Experiment& experiment, Misfits misfits, Diagnostics& diagnostics) {
   const std::vector<Cell>& cells = experiment.cells;
   std::vector<std::optional<cost::MemoryBudget>> over;  // [cell]: what it needs, if that is too much
@@ -64,14 +64,14 @@ void check_memory(Experiment& experiment, Misfits misfits, Diagnostics& diagnost
   if (least == nullptr) return;
   if (misfits == Misfits::left_out && misfit_count < cells.size()) return leave_out(over, experiment);
   const std::string which =
-      cells.size() == 1 ? "" : fmt::format("{} of {} cells do not fit the GPU, the smallest: ", misfit_count, cells.size());
+      cells.size() == 1 ? "" : fmt::format("{} of {} cells do not fit the GPU; the smallest: ", misfit_count, cells.size());
   diagnostics.add(least->places.cost,
                   fmt::format("{}batch {:g} at context {:g} needs more memory than there is ({}), allowed: fewer sequences, "
                               "shorter contexts, fewer bits, or more tensor_parallel",
                               which, least->workload.batch, most_context(*least), of_least.to_text()));
 }
 
-// An axis is one key, dots and all.
+// An axis is one key, including its dots.
 void set_axis(Value& config, const std::string& path, Value value, const Location& where, Diagnostics& diagnostics) {
   if (config.find("sweep") == nullptr) config.fields.push_back({"sweep", where, {}});
   Value& sweep = *config.find("sweep");
@@ -95,11 +95,12 @@ void erase_field(Value& map, const std::string& key) {
 void apply(const Override& change, Value& config, Diagnostics& diagnostics) {
   constexpr std::string_view kAxis = "sweep.";
   const std::string& path = change.path;
-  if (path == "sweep" && change.value.is_map() && change.value.fields.empty()) {  // --set sweep={}: the base cell alone
+  if (path == "sweep" && change.value.is_map() && change.value.fields.empty()) {  // --set sweep={}: only the base cell
     erase_field(config, "sweep");
     return;
   }
-  if (Value* sweep = config.find("sweep"); sweep != nullptr && sweep->find(path) != nullptr) {  // what is set is swept no more
+  // a path that is set is no longer swept
+  if (Value* sweep = config.find("sweep"); sweep != nullptr && sweep->find(path) != nullptr) {
     erase_field(*sweep, path);
     if (sweep->fields.empty()) erase_field(config, "sweep");
   }
@@ -223,7 +224,7 @@ Experiment read_experiment(Value config, const std::string& file, const std::vec
         diagnostics.add(diagnostic.where, diagnostic.message);
     if (diagnostics.list().size() - before >= kMaxMistakes) {
       diagnostics.add({file, 0, 0},
-                      fmt::format("{} mistakes so far, the rest of the sweep was not read", diagnostics.list().size() - before));
+                      fmt::format("{} errors so far, the rest of the sweep was not read", diagnostics.list().size() - before));
       return experiment;
     }
     experiment.cells.push_back(std::move(cell));

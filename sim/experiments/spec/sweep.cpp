@@ -20,11 +20,11 @@ Value number_at(const Location& where, double x) {
 std::vector<Value> read_range(const std::string& path, const Value& range, Diagnostics& diagnostics) {
   static const std::vector<config::Parameter> parameters = {
       {"from", config::Type::number, {}, "first value", {}, {}},
-      {"to", config::Type::number, {}, "last value, reached when a step lands on it", {}, {}},
+      {"to", config::Type::number, {}, "last value, included if a step lands on it", {}, {}},
       {"step",
        config::Type::number,
        "",
-       "distance of neighbours (scale linear) or their ratio (scale log)",
+       "difference of neighbours (scale linear) or their ratio (scale log)",
        config::above(0),
        {}},
       {"count", config::Type::integer, "", "number of values, both ends included", config::between(1, kMaxCells), {}},
@@ -103,7 +103,7 @@ std::string found_group(const Value& value) {
   return value.is_list() && value.items.empty() ? "an empty list" : config::found_text(value);
 }
 
-// A path that is set after another one and contains it would undo it.
+// A path that contains an earlier one would undo its setting.
 bool contains(const std::string& path, const std::string& other) {
   return other.size() > path.size() && other.starts_with(path) && other[path.size()] == '.';
 }
@@ -142,7 +142,7 @@ void read_zip(const Value& zip, std::vector<Axis>& axes, Diagnostics& diagnostic
   Axis axis;
   for (const config::Field& field : zip.fields) {
     const std::vector<Value> values = read_values(field, diagnostics);
-    if (values.empty()) continue;  // reported
+    if (values.empty()) continue;  // already reported
     if (axis.paths.empty()) axis.points.resize(values.size());
     if (values.size() != axis.points.size()) {
       diagnostics.add(field.value.where, fmt::format("axis {} has {} values, allowed: {}, as {} has in the same zip", field.key,

@@ -45,7 +45,7 @@ Value method_value(const MethodValues& method) {
   return config::map(std::move(fields), {});
 }
 
-// Gives `where` to everything that has no place of its own.
+// Sets `where` on all values without a place.
 void place(Value& value, const Location& where) {
   if (value.where.file.empty()) value.where = where;
   for (Value& item : value.items) place(item, where);
@@ -55,7 +55,7 @@ void place(Value& value, const Location& where) {
   }
 }
 
-// The config of the experiment, which stands at `where` for messages.
+// The config of the experiment; messages name the place `where`.
 Value experiment_value(const ExperimentValues& values, const Location& where) {
   Fields fields = {{"experiment", to_config(values.name)}};
   if (values.rounds) fields.emplace_back("rounds", to_config(*values.rounds));

@@ -1,4 +1,4 @@
-// Checksums of files' bytes: they tell damage and mix-ups, not forgery.
+// Checksums of files' bytes: they detect damage and mix-ups, not forgery.
 #pragma once
 
 #include <string>

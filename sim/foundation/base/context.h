@@ -1,4 +1,4 @@
-// State of one piece of work, such as a command: several may run in one process at a time, each on threads of its own.
+// State of one piece of work, such as a command. Several may run in one process at a time, each on its own threads.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@ namespace specsim {
 
 class Context {
  public:
-  // The context's state of this type, made where it is not there yet. It stays where it is as long as the context does.
+  // The context's state of this type, created on first use. Its address is fixed for the context's lifetime.
   template <class State>
   State& of() {
     const std::lock_guard lock(mutex_);
@@ -24,11 +24,11 @@ class Context {
   std::map<std::type_index, std::shared_ptr<void>> states_;
 };
 
-// The context that this thread works for: the process's own, unless a WithContext says another.
+// The context of this thread: the process's own, unless a WithContext replaces it.
 Context& context();
 
-// While it is alive, its thread works for this context, which must outlive it. for_each() (parallel.h) takes it along to its
-// threads; whoever starts a thread by other means does so himself.
+// While this object lives, its thread works for this context, which must outlive it. for_each() (parallel.h) sets the context in
+// its threads too; code that starts threads by other means must do so itself.
 class WithContext {
  public:
   explicit WithContext(Context& context);

@@ -19,7 +19,7 @@ std::string join(const std::vector<Diagnostic>& list) {
     const std::string where = to_string(diagnostic.where);
     text += where.empty() ? diagnostic.message : fmt::format("{}: {}", where, diagnostic.message);
   }
-  // what() would end there.
+  // what() would end at a NUL.
   for (std::size_t at = text.find('\0'); at != std::string::npos; at = text.find('\0', at)) text.replace(at, 1, "\\x00");
   return text;
 }
@@ -55,9 +55,9 @@ std::vector<std::string> parts_of(const std::string& name) {
   return parts;
 }
 
-// Whether each part of the word is one of the name's: 4090 of rtx-4090, llama-8b of llama-3.1-8b.
+// Whether each part of the word is a part of the name: 4090 of rtx-4090, llama-8b of llama-3.1-8b.
 bool has_parts(const std::string& word, const std::string& name) {
-  constexpr std::size_t kTold = 3;  // letters that tell one name from others
+  constexpr std::size_t kTold = 3;  // fewest letters that identify a name
   if (word.size() < kTold) return false;
   const std::vector<std::string> own = parts_of(name);
   const std::vector<std::string> wanted = parts_of(word);
@@ -65,24 +65,24 @@ bool has_parts(const std::string& word, const std::string& name) {
                      [&](const std::string& part) { return std::find(own.begin(), own.end(), part) != own.end(); });
 }
 
-// How far a name is from the word that was found, both in small letters.
+// The distance of a name from the unknown word, both in lower case.
 std::size_t distance_of(const std::string& word, const std::string& name) {
-  constexpr std::size_t kStem = 4;  // an abbreviation, or the word in full: vocabulary, vocab
+  constexpr std::size_t kStem = 4;  // letters that an abbreviation shares with the full word: vocabulary, vocab
   const std::size_t common = std::min(word.size(), name.size());
   if (common >= kStem && word.substr(0, common) == name.substr(0, common)) return 0;
   const std::size_t spelt = edit_distance(word, name);
   return has_parts(word, name) ? std::min<std::size_t>(spelt, 1) : spelt;
 }
 
-// The candidates nearest to `word` by edit distance, three at most; none where no one is close enough to be meant. Those that
-// begin with the word, or hold all its parts, are nearer than those that are spelt alike.
+// The candidates nearest to `word` by edit distance, at most three; none if no candidate is close enough to be meant. Candidates
+// that begin with the word, or contain all its parts, come before those with similar spelling.
 std::vector<std::string> nearest_names(const std::string& word, const std::vector<std::string>& candidates) {
-  // Nobody means "exponent" by a word of a thousand letters, and the edit distance costs time.
+  // Nobody means "exponent" by a word of a thousand letters, and computing the edit distance takes time.
   constexpr std::size_t kLongestMeant = 100;
   constexpr std::size_t kMost = 3;
   if (word.size() > kLongestMeant) return {};
   const std::string own = lower(word);
-  std::size_t best = word.size() / 3 + 1;  // farther than this is another word, not a slip
+  std::size_t best = word.size() / 3 + 1;  // a larger distance is another word, not a typing error
   std::vector<std::pair<std::size_t, std::string>> near;
   for (const std::string& candidate : candidates) {
     const std::size_t distance = distance_of(own, lower(candidate));
@@ -91,7 +91,7 @@ std::vector<std::string> nearest_names(const std::string& word, const std::vecto
     best = distance;
     near.emplace_back(distance, candidate);
   }
-  // Of several those of the word's length are the nearest: h100-sxm before h100-pcie.
+  // Among several, those with the word's length are the nearest: h100-sxm before h100-pcie.
   const auto longer = [&](const auto& one) {
     return std::max(one.second.size(), own.size()) - std::min(one.second.size(), own.size());
   };
@@ -122,7 +122,7 @@ std::vector<Diagnostic> by_place(std::vector<Diagnostic> list) {
     if (std::find(files.begin(), files.end(), diagnostic.where.file) == files.end()) files.push_back(diagnostic.where.file);
   const auto place = [&](const Diagnostic& diagnostic) {
     const int line =
-        diagnostic.where.line > 0 ? diagnostic.where.line : std::numeric_limits<int>::max();  // what has no line is said last
+        diagnostic.where.line > 0 ? diagnostic.where.line : std::numeric_limits<int>::max();  // errors without a line come last
     return std::pair(std::find(files.begin(), files.end(), diagnostic.where.file), line);
   };
   std::stable_sort(list.begin(), list.end(), [&](const Diagnostic& a, const Diagnostic& b) { return place(a) < place(b); });

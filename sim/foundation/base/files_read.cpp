@@ -13,7 +13,7 @@ namespace {
 
 struct Noted {
   std::mutex mutex;
-  std::optional<std::vector<FileSum>> sums;  // nullopt: nobody asks
+  std::optional<std::vector<FileSum>> sums;  // nullopt: reads are not recorded
 };
 
 }  // namespace

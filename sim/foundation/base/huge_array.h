@@ -1,5 +1,5 @@
-// A large array of plain values on huge pages where the kernel grants them: tables that are read at random places cost a
-// page walk for each access otherwise. Contents start as zero.
+// A large array of plain values, on huge pages if the kernel grants them. Tables that are read at random places would otherwise
+// need a page walk per access. The contents start as zero.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@
 
 namespace specsim {
 
-constexpr std::size_t kHeapBytes = 16;  // what an allocation of the ordinary kind takes beside what was asked for
+constexpr std::size_t kHeapBytes = 16;  // overhead of an ordinary allocation
 
 class HugeArray {
  public:
   HugeArray() = default;
-  // Throws std::bad_alloc when the memory is not to be had.
+  // Throws std::bad_alloc if the memory is not available.
   explicit HugeArray(std::size_t size);
   [[nodiscard]] std::uint64_t* data() { return data_.get(); }
   [[nodiscard]] const std::uint64_t* data() const { return data_.get(); }

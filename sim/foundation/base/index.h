@@ -1,4 +1,4 @@
-// Counts and numbers are ints, since differences of them may be negative; containers want std::size_t.
+// Counts and numbers are ints, since their differences may be negative; containers want std::size_t.
 #pragma once
 
 #include <cstddef>

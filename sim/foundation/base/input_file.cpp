@@ -14,7 +14,8 @@
 namespace specsim {
 
 InputFile::InputFile(std::string path, const char* what)
-    : path_(std::move(path)), file_(open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {  // a fifo is no reason to wait
+    : path_(std::move(path)),
+      file_(open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {  // O_NONBLOCK: opening a fifo must not wait
   struct stat facts {};
   int error = file_ < 0 || fstat(file_, &facts) != 0 ? errno : 0;
   if (error == 0 && S_ISDIR(facts.st_mode)) error = EISDIR;
@@ -35,7 +36,7 @@ void InputFile::read(std::size_t offset, std::span<std::byte> to) const {
     if (got < 0) throw IoError(fmt::format("{}: cannot be read: {}", path_, std::strerror(errno)));
     if (got == 0)
       throw BadInput({path_, 0, 0},
-                     fmt::format("ends at byte {} and had {} when it was opened, allowed: a file that nobody changes "
+                     fmt::format("ends at byte {} and had {} when it was opened, allowed: a file that does not change "
                                  "while it is read",
                                  offset + done, size_));
     done += static_cast<std::size_t>(got);

@@ -1,4 +1,4 @@
-// A large file that is read in pieces. Not mapped: what somebody cuts meanwhile would end the program.
+// A large file that is read in pieces. It is not mapped, because truncating a mapped file would end the program.
 #pragma once
 
 #include <boost/core/noncopyable.hpp>
@@ -11,12 +11,12 @@ namespace specsim {
 
 class InputFile : boost::noncopyable {
  public:
-  // Throws BadInput where the file cannot be read or is no regular one; `what` says what was expected: "a readable GGUF file".
+  // Throws BadInput if the file cannot be read or is not a regular file; `what` names what was expected: "a readable GGUF file".
   InputFile(std::string path, const char* what);
   ~InputFile();
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::size_t size() const { return size_; }  // when it was opened
-  // Throws BadInput where the file is shorter than it was, IoError where it cannot be read.
+  // Throws BadInput if the file is shorter than when it was opened, IoError if it cannot be read.
   void read(std::size_t offset, std::span<std::byte> to) const;
 
  private:

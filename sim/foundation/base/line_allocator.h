@@ -1,4 +1,4 @@
-// Arrays that begin with a cache line, so that what is laid out in lines lies in them.
+// Arrays aligned to a cache line, so that data laid out in lines does not cross them.
 #pragma once
 
 #include <cstddef>

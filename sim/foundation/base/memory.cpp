@@ -22,7 +22,7 @@ std::size_t available_memory() {
   std::size_t most = 0;
   std::size_t now = 0;
   const bool limited = limit >> most && used >> now;
-  // What files left in memory goes when it is wanted.
+  // The page cache counts as free: the kernel drops it when memory is needed.
   std::ifstream parts("/sys/fs/cgroup/memory.stat");
   std::string name;
   for (std::size_t bytes = 0; parts >> name >> bytes;)

@@ -19,9 +19,9 @@ namespace specsim {
 
 namespace {
 
-std::atomic<int> output_error{0};  // errno of the first write that standard output refused
+std::atomic<int> output_error{0};  // errno of the first failed write to standard output
 
-// The code point at the start of `text` and its length in bytes; a length of 0 for bytes that are no UTF-8.
+// The code point at the start of `text` and its length in bytes; a length of 0 for bytes that are not UTF-8.
 struct CodePoint {
   std::uint32_t value = 0;
   std::size_t length = 0;
@@ -41,7 +41,8 @@ CodePoint first_code_point(std::string_view text) {
     if ((byte(i) & 0xc0) != 0x80) return {};
     value = value << 6 | (byte(i) & 0x3fU);
   }
-  constexpr std::uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};  // shorter forms hide characters from checks
+  constexpr std::uint32_t kLeast[] = {
+      0, 0, 0x80, 0x800, 0x10000};  // smallest code point by length; overlong forms would hide characters from checks
   const bool surrogate = value >= 0xd800 && value < 0xe000;
   if (value < kLeast[length] || surrogate || value > 0x10ffff) return {};
   return {value, length};
@@ -134,7 +135,7 @@ bool check_output() {
 }
 
 void guard_standard_streams() {
-  // Opened the wrong way round, so that reading and writing still fail as they would.
+  // Opened for the opposite direction, so that reading and writing still fail as they would.
   for (const int file : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (fcntl(file, F_GETFD) < 0 && errno == EBADF && open("/dev/null", file == STDIN_FILENO ? O_WRONLY : O_RDONLY) != file)
       std::abort();

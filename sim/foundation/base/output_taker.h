@@ -1,4 +1,4 @@
-// Who gets what is printed: standard output, unless somebody collects it.
+// The receiver of printed text: standard output, unless somebody collects it.
 #pragma once
 
 #include <functional>
@@ -6,8 +6,8 @@
 
 namespace specsim {
 
-// From now on text that this context (context.h) has for standard output (output.h) goes to `taker` instead, as it was given;
-// empty: to standard output again.
+// From now on `taker` receives the unchanged text that this context (context.h) has for standard output (output.h). An empty
+// `taker` restores standard output.
 void divert_output(std::function<void(std::string_view)> taker);
 
 }  // namespace specsim

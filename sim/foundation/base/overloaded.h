@@ -1,4 +1,5 @@
-// A variant's alternatives told apart in place: std::visit(Overloaded{[](const One&) {...}, [](const Other&) {...}}, variant).
+// Visits a variant with one lambda per alternative: std::visit(Overloaded{[](const One&) {...}, [](const Other&) {...}},
+// variant).
 #pragma once
 
 namespace specsim {

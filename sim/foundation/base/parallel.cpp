@@ -31,7 +31,7 @@ void for_each(std::size_t count, unsigned threads, const std::function<void(std:
     try {
       for (std::size_t i = 1; i < threads && i < count; ++i) others.emplace_back(serve);
     } catch (const std::system_error&) {
-      // Those that there are do the work.
+      // The threads that did start do the work.
     }
     serve();
   }

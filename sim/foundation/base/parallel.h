@@ -6,9 +6,8 @@
 
 namespace specsim {
 
-// Calls work(i) for every i < count on `threads` threads in all, the caller's among them (fewer where the system grants no more),
-// in any order. Once one throws each thread ends with the call that it is at, and the first exception comes out when all threads
-// have ended.
+// Calls work(i) for every i < count in any order, on `threads` threads including the caller's (fewer if the system grants no
+// more). After an exception each thread finishes its present call. When all threads have ended, the first exception is thrown.
 void for_each(std::size_t count, unsigned threads, const std::function<void(std::size_t)>& work);
 
 }  // namespace specsim

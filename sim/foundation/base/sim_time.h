@@ -1,8 +1,8 @@
 // Simulated time, counted in whole picoseconds so that sums do not depend on their order.
 //
 // SimTime is a moment, counted from the start of a simulation; Duration is a stretch of time. Neither is ever negative: the
-// difference of two moments needs the later one first. Both end at 2^63 - 1 ps, about 106 days. Whatever would leave this
-// range, and every NaN, is a failed check; nothing wraps and nothing is clamped.
+// difference of two moments needs the later one first. Both end at 2^63 - 1 ps, about 106 days. A value outside this range or a
+// NaN is a failed check; nothing wraps and nothing is clamped.
 #pragma once
 
 #include "sim/foundation/base/check.h"
@@ -37,7 +37,7 @@ class Duration {
  public:
   constexpr Duration() = default;
   static constexpr Duration from_ps(std::int64_t ps) { return Duration(detail::known_ps(ps)); }
-  // To the nearest picosecond; halves go up.
+  // Rounds to the nearest picosecond; halves are rounded up.
   static Duration from_ps(double ps) {
     if (!(ps >= 0.0 && ps < 0x1.0p63)) [[unlikely]]
       detail::fail_time("not a duration, ps", ps);

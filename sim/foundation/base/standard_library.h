@@ -1,5 +1,5 @@
-// What the code uses of the C++20 standard library and libc++ 14 lacks, which compiles it for browsers: taken from the library
-// where it is there.
+// Parts of the C++20 standard library that libc++ 14 lacks, which compiles the code for browsers. They are taken from the library
+// if it has them.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ requires(sizeof(To) == sizeof(From) && std::is_trivially_copyable_v<To> && std::
 using std::from_chars;
 using std::to_chars;
 #else
-// Of decimal numbers alone: no infinities, no NaN.
+// Only for decimal numbers: no infinities, no NaN.
 inline std::from_chars_result from_chars(const char* first, const char* last, double& x) {
   const char* end = first;
   while (end != last && std::strchr("0123456789.eE+-", *end) != nullptr && *end != '\0') ++end;

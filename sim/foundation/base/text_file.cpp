@@ -27,7 +27,7 @@ std::string looked_for(const Location& where, const std::string& name) {
   if (name.empty() || one_place || std::filesystem::exists(beside(where, name), ignored) ||
       std::filesystem::exists(here, ignored))
     return "";
-  return "; looked for beside the config and in the working directory";
+  return "; looked for next to the config and in the working directory";
 }
 
 std::string without_byte_order_mark(std::string text) {

@@ -1,4 +1,4 @@
-// Text files that a user names: where they lie and what they hold.
+// Text files that a user names: how they are found and read.
 #pragma once
 
 #include "sim/foundation/base/error.h"
@@ -8,11 +8,11 @@
 
 namespace specsim {
 
-// The path of a file that a config names: beside the config where it lies there, else from the working directory. `where`: the
+// The path of a file that a config names: next to the config if it is there, otherwise from the working directory. `where`: the
 // place of the name, in the config or on the command line.
 std::string file_beside(const Location& where, const std::string& name);
-// For messages about a file that cannot be read: "; looked for beside the config and in the working directory" where it is at
-// neither, and "" where it is at one or these are one.
+// For messages about a file that cannot be read. Returns "; looked for next to the config and in the working directory" if it is
+// in neither, and "" if it is in one of them or they are the same.
 std::string looked_for(const Location& where, const std::string& name);
 
 // The text without the byte-order mark that some programs write before UTF-8.

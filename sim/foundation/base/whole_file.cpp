@@ -34,7 +34,7 @@ namespace {
 
 std::atomic<std::size_t> files_written{0};
 
-// The names of pieces that lie on disk, where a signal's handler finds them. Pieces beyond so many at a time are not known here.
+// The names of pieces on disk, for a signal handler. Only a limited number is known at a time; further pieces are not recorded.
 struct Pieces {
   std::atomic<bool> taken{false};
   std::atomic<bool> on_disk{false};
@@ -61,11 +61,11 @@ void forget_pieces(const std::string& path) {
   }
 }
 
-// Signals that end the program find every piece on disk among `pieces`: making one and remembering it, taking it away and
-// forgetting it are one step each for a handler. In the same thread the signal waits until the step is done; a handler in another
-// thread waits for it.
+// Keeps `pieces` complete for signals that end the program. Creating and recording a piece is one step for a signal handler, and
+// so is removing and forgetting it. In the same thread the signal is blocked until the step is done; a handler in another thread
+// waits for it.
 std::atomic<int> steps{0};        // threads within such a step
-std::atomic<bool> ending{false};  // a handler has begun to remove pieces: no step begins any more
+std::atomic<bool> ending{false};  // a handler has begun to remove pieces: no new step may begin
 
 class StepOfPieces {
  public:
@@ -117,7 +117,7 @@ int standard_stream(const std::string& path) {
 
 bool below(const std::string& path, std::string_view folder) { return path.compare(0, folder.size(), folder) == 0; }
 
-// Where the file itself lies, symbolic links followed; the path where nothing is there.
+// The path of the file itself, with symbolic links resolved; the given path if no file exists.
 std::string behind_links(const std::string& path) {
   struct stat found {};
   if (lstat(path.c_str(), &found) != 0 || !S_ISLNK(found.st_mode)) return path;
@@ -128,7 +128,7 @@ std::string behind_links(const std::string& path) {
 
 int open_new(const std::string& path) { return open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644); }
 
-// Removes the pieces that a sudden end left behind; those of a writer that is alive are left to it.
+// Removes the pieces that a sudden end left; those of a writer that is still running are kept.
 void remove_stale(const std::string& path) {
   struct stat found {};
   if (lstat(path.c_str(), &found) != 0) return;
@@ -141,7 +141,7 @@ void remove_stale(const std::string& path) {
   unlink(path.c_str());
 }
 
-// A new name is on disk once its directory is; a file system that cannot do this is none to worry about.
+// A new name is on disk only after its directory is. File systems that cannot sync a directory are ignored.
 void sync_directory_of(const std::string& path) {
   const std::string parent = std::filesystem::path(path).parent_path().string();
   const int directory = open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -150,7 +150,7 @@ void sync_directory_of(const std::string& path) {
   close(directory);
 }
 
-// Devices without an end, by the limit that their text went beyond: a sweep asks for a file once for each cell.
+// Endless devices, by the limit that their text exceeded: a sweep reads a file once per cell.
 class EndlessDevices {
  public:
   void note(const std::string& path, std::size_t limit) {
@@ -192,16 +192,16 @@ WholeFileWriter::WholeFileWriter(std::string path) : path_(std::move(path)) {
 void WholeFileWriter::open_through() {
   const int standard = standard_stream(path_);
   if (standard >= 0) {
-    flush_output();  // what was printed before comes first
+    flush_output();  // earlier output comes first
     file_ = fcntl(standard, F_DUPFD_CLOEXEC, 0);
   } else {
     struct stat found {};
     if (stat(path_.c_str(), &found) == 0 && S_ISBLK(found.st_mode))
       throw IoError(path_ + ": is a disk, allowed: a file or a pipe");
-    // A pipe that nobody reads would be waited for, whatever was asked of this program meanwhile.
+    // Opening a pipe without a reader would wait, and the program would not react to anything meanwhile.
     file_ = open(path_.c_str(), O_WRONLY | O_APPEND | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
     if (file_ < 0 && errno == ENXIO && S_ISFIFO(found.st_mode))
-      throw IoError(path_ + ": is a pipe that nobody reads, allowed: a file, or a pipe with a reader");
+      throw IoError(path_ + ": is a pipe without a reader, allowed: a file, or a pipe with a reader");
     if (file_ >= 0) fcntl(file_, F_SETFL, fcntl(file_, F_GETFL) & ~O_NONBLOCK);
   }
   if (file_ < 0) fail(path_, "cannot be written", errno);
@@ -223,7 +223,7 @@ void WholeFileWriter::open_beside() {
     make_pieces();
   }
   if (file_ < 0) fail(temporary_, "cannot be written", errno);
-  static_cast<void>(flock(file_, LOCK_EX | LOCK_NB));  // a file system without locks only lacks the word to a second writer
+  static_cast<void>(flock(file_, LOCK_EX | LOCK_NB));  // without file locks only the error message for a second writer is missing
 }
 
 WholeFileWriter::~WholeFileWriter() {
@@ -286,7 +286,7 @@ std::string ReadError::message(const std::string& wanted) const {
 
 namespace {
 
-// The contents of a file; with `regular`, of nothing else, and without waiting for what stands in its place.
+// The contents of a file. With `regular`, anything but a regular file is refused without waiting for it.
 std::string read_contents(const std::string& path, std::size_t limit, bool regular) {
   if (path.empty()) throw ReadError(path, "the file name is empty", "a readable {}");
   const auto cannot = [&path](int error) {
@@ -298,7 +298,8 @@ std::string read_contents(const std::string& path, std::size_t limit, bool regul
   if (file.descriptor() < 0) throw cannot(errno);
   struct stat status {};
   if (fstat(file.descriptor(), &status) != 0) throw cannot(errno);
-  if (regular && !S_ISREG(status.st_mode)) throw BadInput({path, 0, 0}, "is no regular file, allowed: a file as it was written");
+  if (regular && !S_ISREG(status.st_mode))
+    throw BadInput({path, 0, 0}, "is no regular file, allowed: the file as it was written");
   if (S_ISDIR(status.st_mode)) throw ReadError(path, "it is a directory", "a {}");
   const std::string most = "at most " + std::to_string(limit) + " bytes";
   const auto larger = [&] {

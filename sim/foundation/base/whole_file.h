@@ -9,15 +9,14 @@
 
 namespace specsim {
 
-// Whether what is written to a path goes to something that is no place for a file to be replaced at: a pipe, a terminal, a
-// standard stream.
+// Whether a path is written directly because it is not a replaceable file: a pipe, a terminal, a standard stream.
 bool is_written_through(const std::string& path);
 
-// A file that is written piece by piece beside `path`, as `path`.part, and takes its name in commit(), forced to disk before.
-// Without commit() `path` stays as it was and the pieces are removed. A symbolic link to a file stays, and the file behind it is
-// replaced. What exists and is neither file nor directory, such as a pipe, a terminal or /dev/stdout, is written through, piece
-// by piece. Throws IoError with the path and the system's reason; then only the destructor is left to call. Two writers of one
-// file: the second throws.
+// Writes a file piece by piece next to `path`, as `path`.part. commit() forces it to disk and then renames it to `path`. Without
+// commit() `path` stays as it was and the pieces are removed. A symbolic link to a file stays, and the file that it points to is
+// replaced. An existing pipe, terminal or /dev/stdout (neither file nor directory) is written directly, piece by piece. Throws
+// IoError with the path and the system's reason; after that only the destructor may be called. If two writers write one file, the
+// second throws.
 class WholeFileWriter {
  public:
   explicit WholeFileWriter(std::string path);
@@ -30,30 +29,31 @@ class WholeFileWriter {
  private:
   void open_through();
   void open_beside();
-  bool make_pieces();  // false with errno where they cannot be made
+  bool make_pieces();  // false with errno if they cannot be made
 
   std::string path_;
-  std::string target_;     // what is replaced: `path_`, or the file that it links to
-  std::string temporary_;  // "" where `path_` is written through
+  std::string target_;     // the file to replace: `path_`, or the file that it links to
+  std::string temporary_;  // "" if `path_` is written directly
   int file_ = -1;
-  bool remains_ = false;  // the pieces lie at temporary_
+  bool remains_ = false;  // the pieces are at temporary_
 };
 
-// Writes `text` beside `path`, forces it to disk and renames it into place, as WholeFileWriter does. Throws IoError with the path
-// and the system's reason; `path` is then as it was.
+// Writes `text` next to `path`, forces it to disk and renames it into place, as WholeFileWriter does. Throws IoError with the
+// path and the system's reason; `path` is then as it was.
 void write_whole_file(const std::string& path, std::string_view text);
 
-// Removes the pieces of files that are being written at this moment, for what ends the program by a signal: it calls nothing that
-// a signal's handler may not. Nothing is written after it: a thread that begins a file waits for the end of the program.
+// Removes the pieces of files that are being written at this moment. Called when a signal ends the program, so it uses only what
+// a signal handler may call. Nothing is written after it: a thread that begins a file waits for the end of the program.
 void remove_unfinished_files();
 
-// How many files this program has written, pieces of none.
+// Number of files that this program has written, without unfinished ones.
 std::size_t whole_files_written();
 
-// Why a file could not be read whole; what() is "PATH: what is wrong".
+// The reason why a file could not be read whole; what() is "PATH: what is wrong".
 class ReadError : public IoError {
  public:
-  // `found`: "cannot be read: no such file or directory"; `allowed`: "a readable {}" or another text, with {} for what is wanted.
+  // `found`: "cannot be read: no such file or directory"; `allowed`: "a readable {}" or another text, with {} for the wanted kind
+  // of file.
   ReadError(const std::string& path, std::string found, std::string allowed);
   // "it is a directory, allowed: a YAML file", for a message that names the file already; `wanted`: "YAML file".
   [[nodiscard]] std::string message(const std::string& wanted) const;
@@ -63,15 +63,15 @@ class ReadError : public IoError {
   std::string allowed_;
 };
 
-// More is read of no file: what a user names may be a device that never ends.
+// The most bytes read of any file, since a user may name a device that never ends.
 constexpr std::size_t kMostFileBytes = std::size_t{512} << 20U;
 
-// The file's contents, at most `limit` bytes. Throws ReadError with the system's reason where it cannot be opened or read to its
-// end, is a directory, is larger, or finds no memory.
+// The file's contents, at most `limit` bytes. Throws ReadError with the system's reason if it cannot be opened or read to its
+// end, is a directory, is larger than `limit`, or does not fit into memory.
 std::string read_whole_file(const std::string& path, std::size_t limit = kMostFileBytes);
 
-// The contents of a file that a command wrote: as read_whole_file(), but nobody is told that it was read, and what is no regular
-// file, such as a pipe, is refused at once. Throws BadInput for that; ReadError.
+// The contents of a file that a command wrote. Like read_whole_file(), but the read is not reported to observers, and anything
+// but a regular file, such as a pipe, is refused at once with BadInput. Throws ReadError.
 std::string read_written_file(const std::string& path, std::size_t limit = kMostFileBytes);
 
 // Makes a directory and its parents; throws IoError.

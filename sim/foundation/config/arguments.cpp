@@ -16,7 +16,7 @@ namespace specsim::config {
 
 namespace {
 
-// A list of a million wrong numbers is one mistake of the user's, not a million.
+// A list with a million wrong numbers is one mistake, not a million.
 constexpr int kMostMistakesOfList = 5;
 
 // "an integer, at least 0", "a number in (0, 1]", "any finite number"
@@ -52,13 +52,13 @@ std::string allowed_text(const Parameter& parameter) {
   return "";
 }
 
-// Counts the mistakes inside one list or table, to stop before they bury everything else.
+// Counts the mistakes inside one list or table, and stops before they hide all other mistakes.
 class ListMistakes {
  public:
   ListMistakes(const Value& list, const std::string& what, Diagnostics& diagnostics)
       : list_(list), what_(what), diagnostics_(diagnostics) {}
   [[nodiscard]] bool any() const { return count_ > 0; }
-  // True when the list is to be left.
+  // True if the rest of the list should be skipped.
   bool add() {
     if (++count_ < kMostMistakesOfList) return false;
     diagnostics_.add(list_.where, fmt::format("{} has {} wrong items so far, the rest was not read", what_, count_));
@@ -73,13 +73,13 @@ class ListMistakes {
   int count_ = 0;
 };
 
-// Appends what is right; stops when `mistakes` is full.
+// Appends the correct numbers; stops when `mistakes` is full.
 void read_numbers(const Value& list, const Interval& interval, const std::string& what, std::vector<double>& numbers,
                   ListMistakes& mistakes, Diagnostics& diagnostics) {
   numbers.reserve(list.items.size());
   for (const Value& item : list.items) {
     const auto x = as_number(item);
-    if (x && interval.contains(*x)) {  // the name of an item is made only when it is needed: tables can be long
+    if (x && interval.contains(*x)) {  // the item's name is made only when needed: tables can be long
       numbers.push_back(*x);
       continue;
     }
@@ -149,7 +149,7 @@ bool fill_boolean(bool& slot, const Value& value, const Parameter& parameter, Di
   return true;
 }
 
-// What is read of a map, or of a list of maps, whose keys the parameter states.
+// Reads a map, or a list of maps, whose keys the parameter defines.
 bool fill_maps(std::vector<Arguments>& maps, const Value& value, const Parameter& parameter, Diagnostics& diagnostics) {
   maps.clear();
   if (parameter.inside.empty()) return true;
@@ -163,7 +163,7 @@ bool fill_maps(std::vector<Arguments>& maps, const Value& value, const Parameter
   return diagnostics.list().size() == before;
 }
 
-// A template because Slot is Arguments' own. The slot stays as it was unless the value is right.
+// A template because Slot is private to Arguments. The slot is set only if the value is correct.
 template <class Slot>
 bool fill(Slot& slot, const Value& value, const Parameter& parameter, Diagnostics& diagnostics) {
   switch (parameter.type) {
@@ -199,7 +199,7 @@ bool fill(Slot& slot, const Value& value, const Parameter& parameter, Diagnostic
   return false;
 }
 
-// A default has no place in the user's file: mistakes found in it later are shown at the part that it belongs to.
+// A default has no place in the user's file: mistakes found in it later are reported at the part that it belongs to.
 void relocate(Value& value, const Location& where) {
   value.where = where;
   for (Value& item : value.items) relocate(item, where);
@@ -308,8 +308,8 @@ Arguments read_arguments(const Value& section, const std::vector<Parameter>& par
   std::set<std::string> names(also_allowed.begin(), also_allowed.end());
   for (const Parameter& parameter : parameters) names.insert(parameter.name);
   const std::vector<std::string> allowed(names.begin(), names.end());
-  std::set<std::string> meant;               // by a misspelt key: that it is missing as well needs no second message
-  constexpr std::size_t kMostUnknown = 100;  // each is compared with every name: of a file of a million keys that takes minutes
+  std::set<std::string> meant;               // names meant by misspelt keys; these are not reported as missing too
+  constexpr std::size_t kMostUnknown = 100;  // each is compared with every name, which takes minutes for a million keys
   std::size_t unknown = 0;
   for (const Field& field : section.fields) {
     if (names.contains(field.key) || ++unknown > kMostUnknown) continue;
@@ -320,7 +320,7 @@ Arguments read_arguments(const Value& section, const std::vector<Parameter>& par
   }
   if (unknown > kMostUnknown)
     diagnostics.add({section.where.file, 0, 0},
-                    fmt::format("{} more unknown keys in {}, allowed: those named above", unknown - kMostUnknown, what));
+                    fmt::format("{} more unknown keys in {}, allowed: the keys listed above", unknown - kMostUnknown, what));
 
   for (const Parameter& parameter : parameters) {
     const auto [entry, fresh] = arguments.slots_.try_emplace(parameter.name);
@@ -360,7 +360,7 @@ std::optional<std::int64_t> read_integer(const Value& value, const Interval& int
   const auto n = as_integer(value);
   if (n && interval.contains(static_cast<double>(*n))) return n;
   std::string allowed = allowed_number("an integer", interval);
-  // 1e30 is whole and may even lie in the interval: what is wrong is its size.
+  // 1e30 is an integer and may even be in the interval: the mistake is its size.
   const auto x = as_number(value);
   if (!n && x && std::abs(*x) >= 0x1p62 && interval.contains(*x)) allowed += ", in 64 bits";
   report(value, what, allowed, diagnostics);

@@ -1,5 +1,5 @@
-// The parameters of a part, declared once in a table: read from YAML with located messages, printed by `describe`, and
-// written to the reference page from the same table.
+// The parameters of a part, declared once in a table. The table is used to read them from YAML with located messages, by
+// `describe`, and for the reference page.
 #pragma once
 
 #include "sim/foundation/base/error.h"
@@ -15,17 +15,17 @@
 namespace specsim::config {
 
 enum class Type {
-  integer,       // 5, 1e6 when it is whole; not 5.5, not 010, not "5"
-  number,        // finite unless the interval says otherwise; .nan and .inf never
-  text,          // any scalar; one of `choices` when there are any
+  integer,       // 5, or 1e6, which is whole; not 5.5, not 010, not "5"
+  number,        // finite unless the interval allows more; .nan and .inf never
+  text,          // any scalar; one of `choices` if there are any
   boolean,       // true or false
   number_list,   // [0.1, 0.9]
   number_table,  // [[0.9, 0.1], [0.2, 0.8]]
-  value,         // anything: the part reads it on its own (a nested distribution, a map of overrides)
-  value_list,    // a list of such
+  value,         // any value: the part reads it itself (a nested distribution, a map of overrides)
+  value_list,    // a list of such values
 };
 
-// What a number may be: an interval with open or closed ends.
+// The allowed range of a number: an interval with open or closed ends.
 struct Interval {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
@@ -39,7 +39,7 @@ struct Interval {
 
 Interval any_number();
 Interval at_least(double low);
-Interval above(double low, double high = std::numeric_limits<double>::infinity());  // without `low`, with `high`
+Interval above(double low, double high = std::numeric_limits<double>::infinity());  // excludes `low`, includes `high`
 Interval between(double low, double high);                                          // both ends closed
 
 struct Parameter {
@@ -47,18 +47,18 @@ struct Parameter {
   Type type = Type::number;
   std::optional<std::string> fallback;  // default as YAML text; none: required; "" : optional without a default
   std::string summary;
-  Interval interval = {};            // what a number, an integer, or each number of a list or table may be
-  std::vector<std::string> choices;  // what a text may be; empty: anything
-  // The keys of a map (Type::value), or of each map of a list (Type::value_list); empty: the part reads it on its own.
+  Interval interval = {};            // allowed values of a number, an integer, or each number of a list or table
+  std::vector<std::string> choices;  // allowed texts; empty: any
+  // The keys of a map (Type::value), or of each map of a list (Type::value_list); empty: the part reads it itself.
   std::vector<Parameter> inside = {};
 };
 
-// The validated arguments of one part. Getters break an invariant on a name or type that the table does not have; for an
-// argument that is not there (left out without a default, or reported as wrong) `has` is false and they return zero or empty.
+// The validated arguments of one part. Getters break an invariant for a name or type that the table does not have. For a missing
+// argument (left out without a default, or reported as wrong) `has` is false and getters return zero or empty.
 class Arguments {
  public:
   [[nodiscard]] bool has(const std::string& name) const;
-  // Written in the config, and not a default.
+  // Whether it is written in the config and not a default.
   [[nodiscard]] bool given(const std::string& name) const;
   [[nodiscard]] double number(const std::string& name) const;
   [[nodiscard]] std::int64_t integer(const std::string& name) const;
@@ -67,10 +67,9 @@ class Arguments {
   [[nodiscard]] const std::vector<double>& numbers(const std::string& name) const;
   [[nodiscard]] const std::vector<std::vector<double>>& table(const std::string& name) const;
   [[nodiscard]] const Value& value(const std::string& name) const;  // Type::value and Type::value_list
-  // What was read of a value by Parameter::inside: one for a map, none for an empty map where that is the default; of a list
-  // one for each item.
+  // The maps read by Parameter::inside: one for a map, none for an empty map if that is the default, one per item for a list.
   [[nodiscard]] const std::vector<Arguments>& maps(const std::string& name) const;
-  // Where the argument was written, or the part's own place when it was left out.
+  // The place where the argument was written, or the part's own place if it was left out.
   [[nodiscard]] Location where(const std::string& name) const;
   [[nodiscard]] const Location& where() const { return where_; }
 
@@ -98,10 +97,10 @@ class Arguments {
                                   const std::string&, Diagnostics&);
 };
 
-// Reads `section` (a map; null counts as an empty one) by the table. Everything wrong goes to `diagnostics`: an unknown key
-// (nearest suggested, all allowed listed), a missing one, a wrong type, a number outside its interval, NaN, a text that is no
-// choice. `also_allowed` are keys that somebody else reads ("family"). `what` names the part in messages: "target family zipf".
-// Slots that could not be read keep the default or zero, so that the caller can go on to collect more mistakes.
+// Reads `section` (a map; null counts as an empty one) by the table. All mistakes are reported to `diagnostics`: an unknown key
+// (with the nearest and all allowed ones), a missing key, a wrong type, a number outside its interval, NaN, a text that is not
+// among the choices. `also_allowed` are keys that other code reads ("family"). `what` names the part in messages: "target family
+// zipf". Slots that could not be read keep the default or zero, so that the caller can go on and collect more mistakes.
 Arguments read_arguments(const Value& section, const std::vector<Parameter>& parameters,
                          const std::vector<std::string>& also_allowed, const std::string& what, Diagnostics& diagnostics);
 

@@ -1,4 +1,4 @@
-// A part as a config names it: a section of which one key is the part's name and the rest its parameters.
+// A part in a config: a section in which one key is the part's name and the rest are its parameters.
 #pragma once
 
 #include "sim/foundation/config/registry.h"
@@ -9,7 +9,7 @@
 
 namespace specsim::config {
 
-// A registered part, and its arguments, checked. Without an entry the config named none rightly, which was reported.
+// A registered part and its checked arguments. No entry: the config named no valid part, which was reported.
 template <class Entry>
 struct Choice {
   const Entry* entry = nullptr;
@@ -17,15 +17,15 @@ struct Choice {
   Location where;  // the place of the section
 };
 
-// What a part that is named alone has: its defaults. Throws BadInput, at `where`, where it cannot do without parameters. `what`
+// The arguments of a part that is named alone: its defaults. Throws BadInput, at `where`, if the part needs parameters. `what`
 // names the part in messages.
 Arguments default_arguments(const PartInfo& info, const std::string& what, const Location& where);
 
-// Where a scalar is short for a section with this one key: NAME for {KEY: NAME}. Anything else as it is.
+// Expands a scalar that is short for a section with this one key: NAME becomes {KEY: NAME}. Other values are returned unchanged.
 Value spelled_out(const Value& value, const std::string& key);
 
 // The entry that `selector` of `section` names, and its arguments, read from the same section. `what` names the section in
-// messages; `also_allowed` are keys that somebody else reads.
+// messages; `also_allowed` are keys that other code reads.
 template <class Entry>
 Choice<Entry> choose(const Registry<Entry>& registry, const Value& section, const std::string& selector, const std::string& what,
                      Diagnostics& diagnostics, std::vector<std::string> also_allowed = {}) {

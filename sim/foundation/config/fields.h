@@ -31,7 +31,7 @@
 
 namespace specsim::config {
 
-// ---- rules: what may stand after the meaning, besides an Interval
+// ---- rules: allowed after the meaning, besides an Interval
 
 // The key must be written, whatever the member's initial value is.
 struct Required {};
@@ -49,7 +49,7 @@ inline constexpr List as_list;
 struct Default {
   std::string text;
 };
-// The words that stand for the values of a member: of an enumeration, or of any type that can be compared.
+// The words for the values of a member: of an enumeration, or of any comparable type.
 template <class T>
 struct Choices {
   std::vector<std::pair<std::string, T>> list;
@@ -58,7 +58,7 @@ template <class T>
 Choices<T> one_of(std::initializer_list<std::pair<std::string, T>> list) {
   return {list};
 }
-// The same for a text that stays a text.
+// The same for a text member.
 struct Words {
   std::vector<std::string> list;
 };
@@ -141,7 +141,7 @@ std::string text_of(const std::optional<T>& value) {
   return value ? text_of(*value) : "";
 }
 
-// A list of whole numbers is cut to these and to the range of T: whether each is whole is for the part to check and report.
+// A list of integers is converted to the range of T; the part checks and reports numbers that are not whole.
 template <Number T>
 std::vector<T> list_of(const std::vector<double>& numbers) {
   if constexpr (std::same_as<T, double>) return numbers;
@@ -206,7 +206,7 @@ class Declaration {
     };
   }
 
-  // A member that a word of a list stands for.
+  // A member whose value is given by a word of a list.
   template <class T, class C, detail::Rule... Rules>
   Declaration(std::string key, T C::*member, std::string meaning, const Choices<typename detail::OptionalOf<T>::Inner>& choices,
               const Rules&... rules) {
@@ -226,7 +226,7 @@ class Declaration {
     };
   }
 
-  // A map with keys of its own. Left out, or empty, the member keeps its initial value.
+  // A map with its own keys. If it is left out or empty, the member keeps its initial value.
   template <class T, class C, detail::Rule... Rules>
   Declaration(std::string key, T C::*member, std::string meaning, const Fields<typename detail::OptionalOf<T>::Inner>& inside,
               const Rules&... rules) {
@@ -238,7 +238,7 @@ class Declaration {
     };
   }
 
-  // A list of such maps. Left out, the member keeps its initial value.
+  // A list of such maps. If it is left out, the member keeps its initial value.
   template <class T, class C, detail::Rule... Rules>
   Declaration(std::string key, std::vector<T> C::*member, std::string meaning, const Fields<T>& inside, const Rules&... rules) {
     declare(std::move(key), Type::value_list, "", std::move(meaning));
@@ -251,7 +251,7 @@ class Declaration {
     };
   }
 
-  // Parameters that several parts share: a struct of them, whose keys stand among the part's own.
+  // Parameters that several parts share: a struct of them, whose keys are among the part's own keys.
   template <class T, class C>
   Declaration(T C::*member, const Fields<T>& shared) : parameters_(shared.parameters()) {
     read_ = [member, shared](const Arguments& arguments, P& params) { params.*member = shared.read(arguments); };
@@ -268,7 +268,7 @@ class Declaration {
 
 // ---- all of a part
 
-// P has an initial value of each member: a default, or what the member holds when the key is left out.
+// The initial value of each member of P is its default, or its value if the key is left out.
 template <class P>
 class Fields {
  public:
@@ -278,7 +278,7 @@ class Fields {
   }
   [[nodiscard]] const std::vector<Parameter>& parameters() const { return parameters_; }
   operator const std::vector<Parameter>&() const { return parameters_; }  // NOLINT(google-explicit-constructor)
-  // `arguments` were read by parameters(), by themselves or among others.
+  // `arguments` were read by parameters(), alone or among others.
   [[nodiscard]] P read(const Arguments& arguments) const {
     P params;
     for (const Declaration<P>& field : fields_) field.read_(arguments, params);

@@ -17,7 +17,7 @@ namespace specsim::config {
 
 namespace {
 
-// ggml.h and ggml-common.h of ggml-org/llama.cpp.
+// From ggml.h and ggml-common.h of ggml-org/llama.cpp.
 constexpr std::array<GgufFormat, 33> kFormats = {
     {{0, "F32", 1, 4},        {1, "F16", 1, 2},         {2, "Q4_0", 32, 18},    {3, "Q4_1", 32, 20},    {6, "Q5_0", 32, 22},
      {7, "Q5_1", 32, 24},     {8, "Q8_0", 32, 34},      {9, "Q8_1", 32, 36},    {10, "Q2_K", 256, 84},  {11, "Q3_K", 256, 110},
@@ -100,7 +100,7 @@ class Cursor {
   // Valid until the next call.
   const std::byte* take(std::uint64_t size, const char* what) {
     if (size > file_.size() - at_)
-      fail(fmt::format("{} is {} bytes at byte {} and the file ends at {}, allowed: what lies in the file",
+      fail(fmt::format("{} is {} bytes at byte {} and the file ends at {}, allowed: data within the file",
                        quote_for_message(what), size, at_, file_.size()));
     if (at_ + size > begin_ + buffer_.size()) {
       constexpr std::size_t kAtOnce = std::size_t{1} << 20;
@@ -115,8 +115,8 @@ class Cursor {
   const InputFile& file_;
   std::size_t longest_list_;
   std::size_t at_ = 0;
-  std::size_t begin_ = 0;          // where the buffer begins in the file
-  std::vector<std::byte> buffer_;  // what was read ahead
+  std::size_t begin_ = 0;          // position of the buffer in the file
+  std::vector<std::byte> buffer_;  // bytes read ahead
 };
 
 std::optional<double> number_of(const GgufValue& value) {
@@ -130,7 +130,7 @@ constexpr std::uint64_t kMostTensors = 1 << 20;
 constexpr std::uint64_t kMostKeys = 1 << 16;
 constexpr std::uint32_t kMostDimensions = 4;
 
-// What the table says of one tensor, before its bytes are found.
+// One tensor's entry in the table, before its bytes are located.
 struct Entry {
   std::string name;
   GgufTensor tensor;
@@ -156,8 +156,8 @@ Entry read_entry(Cursor& cursor, std::size_t file_size) {
   entry.offset = cursor.number<std::uint64_t>("a tensor's offset");
   const GgufFormat* const format = gguf_format(entry.tensor.type);
   if (format == nullptr)
-    cursor.fail(fmt::format("tensor {} is of ggml type {}, which is not known, allowed: types up to 40 (NVFP4)", quoted,
-                            entry.tensor.type));
+    cursor.fail(
+        fmt::format("tensor {} has the unknown ggml type {}, allowed: types up to 40 (NVFP4)", quoted, entry.tensor.type));
   if (entry.tensor.shape.back() % format->block_values != 0)
     cursor.fail(fmt::format("tensor {} of type {} has rows of {}, allowed: multiples of {}", quoted, format->name,
                             entry.tensor.shape.back(), format->block_values));
@@ -203,7 +203,7 @@ GgufFile::GgufFile(std::string path, std::size_t longest_list) : file_(std::move
     entry.tensor.offset = start + static_cast<std::size_t>(entry.offset);
     entry.tensor.bytes = entry.size;
     if (!tensors_.emplace(entry.name, std::move(entry.tensor)).second)
-      cursor.fail(fmt::format("tensor {} is there twice, allowed: once", quote_for_message(entry.name)));
+      cursor.fail(fmt::format("tensor {} is given twice, allowed: once", quote_for_message(entry.name)));
   }
 }
 
@@ -223,7 +223,7 @@ double GgufFile::number(const std::string& key, double fallback, double low, dou
   const std::optional<double> x = number_of(found->second);
   if (!x || !(*x >= low && *x <= high))
     throw BadInput({path(), 0, 0},
-                   fmt::format("{} is {}, allowed: {:g} to {:g}", key, x ? fmt::format("{:g}", *x) : "no number", low, high));
+                   fmt::format("{} is {}, allowed: {:g} to {:g}", key, x ? fmt::format("{:g}", *x) : "not a number", low, high));
   return *x;
 }
 
@@ -237,7 +237,7 @@ bool GgufFile::flag(const std::string& key, bool fallback) const {
   const auto found = metadata_.find(key);
   if (found == metadata_.end()) return fallback;
   const bool* const value = std::get_if<bool>(&found->second.value);
-  if (value == nullptr) throw BadInput({path(), 0, 0}, fmt::format("{} is no truth value, allowed: true or false", key));
+  if (value == nullptr) throw BadInput({path(), 0, 0}, fmt::format("{} is not a truth value, allowed: true or false", key));
   return *value;
 }
 

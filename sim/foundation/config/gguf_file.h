@@ -19,35 +19,35 @@ struct GgufValue {
 
 struct GgufTensor {
   std::uint32_t type = 0;          // ggml's number of the element format
-  std::vector<std::size_t> shape;  // [rows, columns] or [size]: the order of the file turned around
-  std::size_t offset = 0;          // where its first byte lies in the file
-  std::size_t bytes = 0;           // what type and shape amount to
+  std::vector<std::size_t> shape;  // [rows, columns] or [size]: the reverse of the file's order
+  std::size_t offset = 0;          // position of its first byte in the file
+  std::size_t bytes = 0;           // size that follows from type and shape
 };
 
-// The formats of elements. Quantised ones come in blocks of so many values.
+// The formats of elements. Quantised formats consist of blocks of several values.
 struct GgufFormat {
   std::uint32_t type;
   const char* name;
   std::size_t block_values;
   std::size_t block_bytes;
 };
-// Null where the number is no format's.
+// Null if no format has this number.
 const GgufFormat* gguf_format(std::uint32_t type);
 
 class GgufFile {
  public:
-  // Reads metadata and the table of tensors. Every length and offset is held against the file's size. Lists of more than
-  // `longest_list` values are read past and stay empty. Throws BadInput with the file and what is wrong.
+  // Reads metadata and the table of tensors. Every length and offset is checked against the file's size. Lists of more than
+  // `longest_list` values are skipped and stay empty. Throws BadInput with the file and what is wrong.
   explicit GgufFile(std::string path, std::size_t longest_list = std::size_t{1} << 22U);
 
   [[nodiscard]] const std::string& path() const { return file_.path(); }
   [[nodiscard]] const InputFile& file() const { return file_; }
   [[nodiscard]] const std::map<std::string, GgufValue>& metadata() const { return metadata_; }
   [[nodiscard]] const std::map<std::string, GgufTensor>& tensors() const { return tensors_; }
-  // Null where there is no such key, or none of this type; whole numbers of any width for std::int64_t, and numbers for double.
+  // Null if there is no such key, or it has another type. std::int64_t accepts integers of any width, double any number.
   [[nodiscard]] const std::string* text(const std::string& key) const;
   [[nodiscard]] const GgufValue::List* list(const std::string& key) const;
-  // The number under `key`, `fallback` where there is none. Throws BadInput where it is no number or not in [low, high].
+  // The number under `key`, or `fallback` if there is none. Throws BadInput if it is not a number or not in [low, high].
   [[nodiscard]] double number(const std::string& key, double fallback, double low, double high) const;
   [[nodiscard]] std::size_t count(const std::string& key, std::size_t fallback, double low, double high) const;
   [[nodiscard]] bool flag(const std::string& key, bool fallback) const;

@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Walks over the text and counts what the parser has taken, which is how an event finds its place.
+// Reads the text and counts the bytes that the parser has consumed, from which the place of an event follows.
 class Reader {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -46,7 +46,7 @@ class Reader {
   std::size_t* taken_;
 };
 
-// Builds the tree from the parser's events; each returns whether to go on.
+// Builds the tree from the parser's events; each returns whether to continue.
 class JsonBuilder {
  public:
   JsonBuilder(std::string_view text, const std::string& name, int first_line, Diagnostics& diagnostics, const JsonLimits& limits)
@@ -71,7 +71,7 @@ class JsonBuilder {
         own.quoted ? std::move(value) : std::string(text_.substr(begin_, text_.find_first_of(",]} \t\r\n", begin_) - begin_));
     return add(std::move(own));
   }
-  bool binary(Json::binary_t& /*value*/) { return true; }  // no text has any
+  bool binary(Json::binary_t& /*value*/) { return true; }  // JSON text has no binary values
   bool key(std::string& value) {
     Value own = token();
     OpenValue& map = open_.back();
@@ -94,7 +94,7 @@ class JsonBuilder {
     if (what.starts_with('[')) what = what.substr(what.find("] ") + 2);
     std::replace_if(
         what.begin(), what.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
-    return refuse(place(position > 0 ? position - 1 : 0), fmt::format("this is no JSON ({}), allowed: JSON text", what));
+    return refuse(place(position > 0 ? position - 1 : 0), fmt::format("this is not JSON ({}), allowed: JSON text", what));
   }
   // NOLINTEND(readability-identifier-naming)
 
@@ -102,12 +102,12 @@ class JsonBuilder {
   Value take_root() { return std::move(root_); }
 
  private:
-  // A list or map that is not closed yet.
+  // A list or map that is still open.
   struct OpenValue {
     Value value;
-    std::unordered_set<std::string> keys = {};  // the keys of a map that has many, which are not compared one by one
+    std::unordered_set<std::string> keys = {};  // the keys of a map that has many, for fast lookup
 
-    // The map's field of this key; nullptr: it has none.
+    // The map's field with this key, or nullptr.
     const Field* field(const std::string& key) {
       constexpr std::size_t kMany = 32;
       const std::vector<Field>& fields = value.fields;
@@ -121,7 +121,7 @@ class JsonBuilder {
     }
   };
 
-  // Where a byte of the text stands; places are asked for in rising order. Columns count characters.
+  // The place (line and column) of a byte of the text; places must be requested in rising order. Columns count characters.
   Location place(std::size_t position) {
     for (; counted_ < std::min(position, text_.size()); ++counted_) {
       if (text_[counted_] == '\n') {
@@ -133,7 +133,7 @@ class JsonBuilder {
     }
     return {*name_, line_, column_};
   }
-  // A value that begins at the token of this event: only white space, commas and colons stand before it.
+  // A value that begins at the token of this event; only white space, commas and colons come before it.
   Value token() {
     begin_ = std::min(text_.find_first_not_of(" \t\r\n,:", end_), text_.size());
     end_ = std::min(taken_, text_.size());
@@ -162,12 +162,12 @@ class JsonBuilder {
     if (open_.size() >= limits_.depth)
       return refuse(own.where, fmt::format("the text is nested too deep, allowed: at most {} levels", limits_.depth));
     if (!counted(own.where)) return false;
-    // Lists of a million numbers are read: they get their room at once, since to grow would take it twice.
+    // Lists may hold a million numbers: memory is reserved at once, since growing would need twice as much.
     if (kind == Kind::list) own.items.reserve(items_from(begin_ + 1));
     open_.push_back({std::move(own)});
     return true;
   }
-  // How many items the list has whose first one begins here, at most; broken text may end it early.
+  // Upper bound of the number of items of the list whose first item begins here; invalid text may end it earlier.
   [[nodiscard]] std::size_t items_from(std::size_t at) const {
     std::size_t items = 1;
     bool quoted = false;
@@ -209,16 +209,16 @@ class JsonBuilder {
   int column_ = 1;
   Diagnostics* diagnostics_;
   JsonLimits limits_;
-  std::size_t taken_ = 0;    // bytes that the parser has taken
-  std::size_t counted_ = 0;  // bytes that line_ and column_ are of
-  std::size_t begin_ = 0;    // where the last token begins
-  std::size_t end_ = 0;      // where it ends, or one byte behind
+  std::size_t taken_ = 0;    // bytes that the parser has consumed
+  std::size_t counted_ = 0;  // bytes that line_ and column_ refer to
+  std::size_t begin_ = 0;    // start of the last token
+  std::size_t end_ = 0;      // where it ends, or one byte after
   std::size_t values_ = 0;
   std::vector<OpenValue> open_;  // the outermost first
   Value root_;
 };
 
-// Python's json writes Infinity, -Infinity and NaN, which the parser does not know: texts of the same length in their place.
+// Python's json writes Infinity, -Infinity and NaN, which the parser rejects; they are replaced by texts of the same length.
 std::string without_infinities(std::string_view text) {
   std::string copy;
   bool quoted = false;
@@ -288,7 +288,7 @@ void read_json_lines(const std::string& path, const Location& named, const std::
     if (value.is_map())
       on_line(value, where);
     else
-      diagnostics.add(where, "this is no JSON object, allowed: " + allowed);
+      diagnostics.add(where, "this is not a JSON object, allowed: " + allowed);
   }
 }
 

@@ -1,4 +1,4 @@
-// JSON: one text, or a file with an object on every line.
+// JSON: one text, or a file with one object per line.
 #pragma once
 
 #include "sim/foundation/config/scalars.h"
@@ -11,23 +11,24 @@
 
 namespace specsim::config {
 
-// How much a text may hold; the defaults are those of configs.
+// Limits of a text; the defaults are those for configs.
 struct JsonLimits {
   std::size_t values = kMaxValues;
-  std::size_t depth = kMaxDepth;  // how deep lists and maps may lie within one another
+  std::size_t depth = kMaxDepth;  // most levels of lists and maps within one another
 };
 
-// Reads a JSON text strictly (RFC 8259; a byte order mark at its start is skipped) into the values that YAML gives, each with its
-// place. Python's Infinity and NaN are taken as numbers that no key allows. Numbers keep their digits, texts count as quoted. A key given twice and what is beyond
-// `limits` are mistakes as well. Returns a null Value after reporting. `first_line`: the number of the text's first line.
+// Reads a JSON text strictly (RFC 8259; a byte order mark at its start is skipped) into the same values as YAML, each with its
+// place. Python's Infinity and NaN are read as numbers that no key allows. Numbers keep their digits, texts count as quoted.
+// Duplicate keys and texts beyond `limits` are mistakes. Returns a null Value after reporting. `first_line`: the number of the
+// text's first line.
 Value parse_json(std::string_view text, const std::string& name, Diagnostics& diagnostics, int first_line = 1,
                  const JsonLimits& limits = {});
-// The same of a whole file; what cannot be read is reported without a line.
+// The same for a whole file; a file that cannot be read is reported without a line.
 Value parse_json_file(const std::string& path, Diagnostics& diagnostics);
 
-// Calls on_line(object, where) for each line of `path` that is not blank, until it has read all or 20 mistakes are reported. What
-// on_line finds wrong it reports to `diagnostics` as well. A file that cannot be read is reported at `named`, a line that holds
-// no object at its place; `allowed` says what it should hold.
+// Calls on_line(object, where) for each non-blank line of `path`, until all lines are read or 20 mistakes are reported. on_line
+// reports its own mistakes to `diagnostics`. A file that cannot be read is reported at `named`. A line that is not an object is
+// reported at its place; `allowed` describes what it should hold.
 void read_json_lines(const std::string& path, const Location& named, const std::string& allowed, Diagnostics& diagnostics,
                      const std::function<void(const Value& object, const Location& where)>& on_line);
 

@@ -51,7 +51,7 @@ std::optional<double> as_number(std::string_view text) {
   return x;
 }
 
-// Exact, without a double in between: a seed above 2^53 must keep its last digit, and 1e6 must be 1000000.
+// Exact, without conversion to double: a seed above 2^53 must keep its last digit, and 1e6 must be 1000000.
 std::optional<std::int64_t> as_integer(std::string_view text) {
   const auto decimal = split_decimal(text);
   if (!decimal || has_leading_zero(*decimal)) return std::nullopt;

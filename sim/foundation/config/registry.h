@@ -1,5 +1,5 @@
-// A visible list of parts of one kind (family, context process, drafter, verifier, cost model). No self-registration: a
-// static library would drop it. A program that uses the library adds parts of its own with Registered.
+// A visible list of parts of one kind (family, context process, drafter, verifier, cost model). Parts do not register themselves,
+// because a linker would drop them from a static library. A program that uses the library adds its own parts with Registered.
 #pragma once
 
 #include "sim/foundation/base/check.h"
@@ -15,17 +15,17 @@
 
 namespace specsim::config {
 
-// What `specsim list`, `specsim describe` and the reference page print of any part.
+// The texts that `specsim list`, `specsim describe` and the reference page print about any part.
 struct PartInfo {
   std::string name;
   std::string summary;  // one line
-  std::string paper;    // where it comes from; "" when it is common knowledge
+  std::string paper;    // source; "" if it is common knowledge
   std::vector<Parameter> parameters;
-  // Its distribution, domain, closed forms: one paragraph, "" when the summary says it all, or where docs/methods has a page of
-  // it.
+  // Its distribution, domain and closed forms in one paragraph. "" if the summary is enough, or if docs/methods has a page about
+  // the part.
   std::string notes = {};
-  // Values for parameters, "weights: [3, 1], exponent: 2", where no value of each by itself would do: what tests that know a part
-  // by its entry alone build it from, over a vocabulary of 3 tokens.
+  // Values for parameters, "weights: [3, 1], exponent: 2", if a value chosen for each parameter alone would not work. Tests that
+  // know a part only by its entry build it from these, over a vocabulary of 3 tokens.
   std::string example = {};
 
   [[nodiscard]] bool has_parameter(std::string_view parameter) const {
@@ -36,8 +36,8 @@ struct PartInfo {
 template <class Entry>
 class Registered;
 
-// Entry is a struct with a PartInfo member called `info` and whatever makes the part. Entries keep their address as long as they
-// are registered.
+// Entry is a struct with a PartInfo member called `info` and a function that makes the part. Entries keep their address as long
+// as they are registered.
 template <class Entry>
 class Registry {
  public:
@@ -58,7 +58,7 @@ class Registry {
     for (const Entry& entry : entries_) all += (all.empty() ? "" : ", ") + entry.info.name;
     return all;
   }
-  // The entry, or nullptr after reporting the unknown name with the nearest and all the registered ones.
+  // The entry; or nullptr after reporting the unknown name together with the nearest and all registered ones.
   [[nodiscard]] const Entry* find(const std::string& name, const Location& where, Diagnostics& diagnostics) const {
     if (const Entry* entry = find(name)) return entry;
     std::vector<std::string> names;
@@ -78,9 +78,9 @@ class Registry {
   std::list<Entry> entries_;
 };
 
-// An entry that is in a registry, behind those of the library, as long as this lives: how a test, or a program that uses the
-// library, adds a part. It must outlive whatever was read while it lived, and no other thread may use the registry while it comes
-// or goes. A name that the registry has already breaks an invariant.
+// Adds an entry to a registry, after those of the library, as long as this object lives. Tests and programs that use the library
+// add parts with it. It must outlive whatever was read while it lived, and no other thread may use the registry while it comes or
+// goes. A name that the registry already has breaks an invariant.
 template <class Entry>
 class Registered {
  public:

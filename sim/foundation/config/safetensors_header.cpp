@@ -43,7 +43,7 @@ constexpr std::array<Dtype, 18> kDtypes = {{{"F32", 32},
                                             {"I64", 64},
                                             {"BOOL", 8}}};
 
-// Non-negative integers of the list under `key`; nullopt for anything else.
+// Non-negative integers in the list under `key`; nullopt for anything else.
 std::optional<std::vector<std::size_t>> sizes(const Value& entry, const char* key) {
   const Value* const list = entry.find(key);
   if (list == nullptr || !list->is_list()) return std::nullopt;
@@ -68,21 +68,21 @@ std::vector<std::byte> header_of(const InputFile& file) {
   const std::size_t rest = file.size() - kSizeBytes;
   if (size > std::min(rest, kMaxHeader))
     throw BadInput({file.path(), 0, 0},
-                   fmt::format("a header of {} bytes is announced, allowed: at most {} ({})", size, std::min(rest, kMaxHeader),
+                   fmt::format("the file states a header of {} bytes, allowed: at most {} ({})", size, std::min(rest, kMaxHeader),
                                rest < kMaxHeader ? "the file ends there" : "16 MiB"));
   std::vector<std::byte> header(size);
   file.read(kSizeBytes, header);
   return header;
 }
 
-// A tensor's bytes of the data.
+// The range of a tensor's bytes in the data.
 struct Range {
   std::size_t begin;
   std::size_t end;
   std::string name;
 };
 
-// Throws BadInput where tensors overlap, or bytes belong to none.
+// Throws BadInput if tensors overlap, or if bytes belong to no tensor.
 void check_covered(std::vector<Range> ranges, std::size_t data_size, const std::string& path) {
   std::sort(ranges.begin(), ranges.end(),
             [](const Range& a, const Range& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
@@ -95,7 +95,7 @@ void check_covered(std::vector<Range> ranges, std::size_t data_size, const std::
     covered = range.end;
   }
   if (covered != data_size)
-    throw BadInput({path, 0, 0}, fmt::format("{} bytes behind the last tensor, allowed: none", data_size - covered));
+    throw BadInput({path, 0, 0}, fmt::format("{} bytes after the last tensor, allowed: none", data_size - covered));
 }
 
 }  // namespace
@@ -114,7 +114,7 @@ std::map<std::string, SafeTensor> read_safetensors_header(const InputFile& file)
   constexpr JsonLimits kLimits{.values = std::size_t{1} << 21U, .depth = 64};
   const Value root = parse_json({reinterpret_cast<const char*>(header.data()), header.size()}, path, diagnostics, 1, kLimits);
   diagnostics.throw_if_any();
-  if (!root.is_map()) throw BadInput({path, 0, 0}, "the header is no JSON object, allowed: a map of tensors");
+  if (!root.is_map()) throw BadInput({path, 0, 0}, "the header is not a JSON object, allowed: a map of tensors");
 
   std::map<std::string, SafeTensor> tensors;
   std::vector<Range> ranges;
@@ -135,7 +135,7 @@ std::map<std::string, SafeTensor> read_safetensors_header(const InputFile& file)
       continue;
     }
     if (!shape || !offsets || offsets->size() != 2) {
-      wrong("shape or data_offsets is missing or no list of counts, allowed: [rows, columns] and [begin, end]");
+      wrong("shape or data_offsets is missing or not a list of counts, allowed: [rows, columns] and [begin, end]");
       continue;
     }
     const std::size_t begin = (*offsets)[0];
@@ -149,15 +149,15 @@ std::map<std::string, SafeTensor> read_safetensors_header(const InputFile& file)
     bool too_many = false;
     for (const std::size_t n : *shape) too_many = __builtin_mul_overflow(elements, n, &elements) || too_many;
     if (too_many || elements > 2 * data_size || (elements * bits + 7) / 8 != end - begin) {
-      wrong(fmt::format("a {} tensor of shape [{}] is said to lie in {} bytes, allowed: as many as its elements take",
-                        dtype->text, fmt::join(*shape, ", "), end - begin));
+      wrong(fmt::format("a {} tensor of shape [{}] has {} bytes, allowed: as many as its elements take", dtype->text,
+                        fmt::join(*shape, ", "), end - begin));
       continue;
     }
     ranges.push_back({begin, end, name});
     tensors[name] = {dtype->text, *shape, kSizeBytes + size + begin, end - begin};
   }
   diagnostics.throw_if_any();
-  if (ranges.empty()) throw BadInput({path, 0, 0}, "no tensor in the header, allowed: a model's");
+  if (ranges.empty()) throw BadInput({path, 0, 0}, "no tensor in the header, allowed: the tensors of a model");
   check_covered(std::move(ranges), data_size, path);
   return tensors;
 }

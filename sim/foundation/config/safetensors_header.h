@@ -15,15 +15,15 @@ namespace specsim::config {
 struct SafeTensor {
   std::string dtype;               // "BF16"
   std::vector<std::size_t> shape;  // row-major
-  std::size_t offset = 0;          // where its first byte lies in the file
+  std::size_t offset = 0;          // position of its first byte in the file
   std::size_t bytes = 0;
 };
 
-// Bits of an element; 0 where the word is no type's.
+// Bits of an element; 0 for an unknown type.
 std::size_t bits_of_dtype(std::string_view dtype);
 
-// Tensors by name. Throws BadInput with the file, and the tensor where it is one: a header or an array that is cut off, offsets
-// that overlap, leave gaps or contradict the shape, an unknown element type.
+// Tensors by name. Throws BadInput with the file, and with the tensor if it concerns one: a header or an array that is cut off,
+// offsets that overlap, leave gaps or contradict the shape, an unknown element type.
 std::map<std::string, SafeTensor> read_safetensors_header(const InputFile& file);
 
 }  // namespace specsim::config

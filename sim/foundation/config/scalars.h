@@ -1,4 +1,4 @@
-// How the characters of a scalar read, and what a text may cost: shared by the files of this room.
+// How the characters of a scalar are read, and limits of a text: shared by the files of this folder.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@
 
 namespace specsim::config {
 
-// Bounds on what a text may cost, YAML or JSON.
+// Limits of a YAML or JSON text.
 constexpr std::size_t kMaxTextBytes = std::size_t{64} << 20U;
 constexpr std::size_t kMaxValues = std::size_t{1} << 20U;
 constexpr std::size_t kMaxDepth = 100;
 constexpr std::size_t kMaxMistakes = 50;
-constexpr std::size_t kMaxShown = 60;  // characters of a text that a message shows
+constexpr std::size_t kMaxShown = 60;  // most characters of a text that a message shows
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
@@ -26,7 +26,7 @@ inline bool is_null_word(std::string_view text) {
   return text.empty() || text == "~" || text == "null" || text == "Null" || text == "NULL";
 }
 inline std::string_view without_plus(std::string_view text) { return text.starts_with('+') ? text.substr(1) : text; }
-// ASCII letters alone.
+// For ASCII letters only.
 std::string lower(std::string_view text);
 
 // [+-] digits [. digits] [e [+-] digits], at least one digit before e, cut into its pieces.
@@ -34,12 +34,12 @@ struct Decimal {
   bool negative = false;
   std::string_view whole;
   std::string_view fraction;
-  std::string_view exponent;  // the digits behind e, with their sign
+  std::string_view exponent;  // the digits after e, with their sign
 };
 
 std::optional<Decimal> split_decimal(std::string_view text);
 
-// YAML 1.1 takes 010 for 8, YAML 1.2 for 10: refused, since either guess surprises somebody.
+// YAML 1.1 reads 010 as 8, YAML 1.2 as 10. It is refused, since either choice would surprise somebody.
 inline bool has_leading_zero(const Decimal& decimal) { return decimal.whole.size() > 1 && decimal.whole.front() == '0'; }
 
 // The shortest decimal text that reads back as the same double.

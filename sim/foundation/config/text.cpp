@@ -11,9 +11,9 @@ namespace specsim::config {
 
 namespace {
 
-constexpr std::size_t kMaxPlainKey = 1000;  // yaml-cpp takes "key:" only up to 1024 bytes, "? key" at any length
+constexpr std::size_t kMaxPlainKey = 1000;  // yaml-cpp accepts "key:" only up to 1024 bytes, "? key" at any length
 
-// Narrower than YAML: what is left out is quoted, which is always right.
+// Stricter than YAML: everything else is quoted, which is always correct.
 bool is_plain_safe(std::string_view text) {
   if (is_null_word(text) || text.back() == ' ') return false;
   const char first = text.front();
@@ -44,7 +44,8 @@ std::string quote(std::string_view text) {
     } else if (byte < 0x20U || byte == 0x7FU) {
       result += fmt::format("\\x{:02x}", byte);
     } else if (byte == 0xC2U && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0U) {
-      result += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[++i]));  // the second set of controls, which is no YAML
+      result += fmt::format("\\x{:02x}",
+                            static_cast<unsigned char>(text[++i]));  // the second set of control characters, which YAML forbids
     } else if (text.substr(i).starts_with(kByteOrderMark)) {
       result += "\\ufeff";
       i += kByteOrderMark.size() - 1;
@@ -61,7 +62,7 @@ std::string scalar_text(const Value& value, bool canonical) {
     if (const auto n = as_integer(value.text)) return std::to_string(*n);
     if (const auto x = as_number(value.text)) return shortest(*x);
   }
-  // zipf and "zipf" are one setting, 5 and "5" are two.
+  // zipf and "zipf" are the same setting, 5 and "5" are different.
   const bool plain = is_plain_safe(value.text) && (!value.quoted || !reads_as_other_than_text(value.text));
   return plain ? value.text : quote(value.text);
 }

@@ -81,7 +81,7 @@ void set_path(Value& root, std::string_view path, Value value, const Location& w
       if (!n) {
         const std::string allowed =
             here->items.empty() ? "no item, it is empty" : fmt::format("an item from 0 to {}", here->items.size() - 1);
-        diagnostics.add(where, fmt::format("path {} asks for item {} of {}, which is a list of {}, allowed: {}", shown,
+        diagnostics.add(where, fmt::format("path {} names item {} of {}, which is a list of {}, allowed: {}", shown,
                                            quote_for_message(part), so_far, here->items.size(), allowed));
         return;
       }

@@ -20,7 +20,7 @@ namespace specsim::config {
 
 namespace {
 
-// Thrown through the parser when going on makes no sense; what is wrong has been reported by then.
+// Thrown through the parser if continuing makes no sense; the mistake has been reported by then.
 struct Stop {};
 
 class TreeBuilder final : public YAML::EventHandler {
@@ -39,8 +39,8 @@ class TreeBuilder final : public YAML::EventHandler {
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (++documents_ == 1) return;
     const bool marked = source_.substr(std::min(position(mark), source_.size())).starts_with("---");
-    report(locate(mark), std::string(marked ? "a second document starts here" : "what stands here belongs to no value") +
-                             ", allowed: one document");
+    report(locate(mark),
+           std::string(marked ? "a second document starts here" : "this text belongs to no value") + ", allowed: one document");
     throw Stop();
   }
   void OnDocumentEnd() override {}
@@ -70,7 +70,7 @@ class TreeBuilder final : public YAML::EventHandler {
   }
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t /*anchor*/, const std::string& text) override {
-    // yaml-cpp says "!" for a quoted scalar and for one written with a lone "!".
+    // yaml-cpp reports the tag "!" for a quoted scalar and for one written with a lone "!".
     const bool lone_tag = tag == "!" && at(content_start(mark)) == '!';
     const bool quoted = tag == "!" && !lone_tag;
     if (quoted && !is_closed(content_start(mark))) {
@@ -107,16 +107,16 @@ class TreeBuilder final : public YAML::EventHandler {
     Value value;
     bool flow = false;
     bool wants_key = false;
-    bool skip = false;  // the field being read is wrong and already reported
+    bool skip = false;  // the present field is wrong and already reported
     Field field;
-    std::unordered_map<std::string, int> lines;  // [key]: the line where it stood first
+    std::unordered_map<std::string, int> lines;  // [key]: the line of its first occurrence
   };
 
   [[nodiscard]] char at(std::size_t position) const { return position < source_.size() ? source_[position] : '\0'; }
   static std::size_t position(const YAML::Mark& mark) { return mark.pos < 0 ? 0 : static_cast<std::size_t>(mark.pos); }
 
-  // Columns count characters, as editors do; the parser counts bytes. Marks mostly move forward along a line, so the last
-  // count is carried on: a file of one long line would cost its length squared otherwise.
+  // Columns count characters, as editors do; the parser counts bytes. Marks mostly move forward along a line, so the last count
+  // is kept: otherwise a file of one long line would take time proportional to its length squared.
   Location locate(const YAML::Mark& mark) {
     if (mark.is_null()) return {name_, 0, 0};
     const std::size_t end = std::min(position(mark), source_.size());
@@ -131,7 +131,7 @@ class TreeBuilder final : public YAML::EventHandler {
     return {name_, mark.line + 1, counted_ + 1};
   }
 
-  // Behind an anchor, where a scalar's own first character stands.
+  // The position of a scalar's first character, after an anchor if there is one.
   [[nodiscard]] std::size_t content_start(const YAML::Mark& mark) const {
     std::size_t i = position(mark);
     if (at(i) != '&') return i;
@@ -140,7 +140,7 @@ class TreeBuilder final : public YAML::EventHandler {
     return i;
   }
 
-  // The parser lets the end of the file close a text in single quotes where a line end comes before it.
+  // The parser accepts the end of the file as the end of a single-quoted text if a line end comes before it.
   [[nodiscard]] bool is_closed(std::size_t from) const {
     const char mark = at(from);
     if (mark != '\'' && mark != '"') return true;  // | and > end with their indentation
@@ -161,7 +161,7 @@ class TreeBuilder final : public YAML::EventHandler {
     return source_.substr(from, to - from);
   }
 
-  // A null that nobody wrote is marked where the next thing begins, often on a later line: its key or its dash is nearer.
+  // The mark of a blank null is where the next thing begins, often on a later line; its key or its dash is nearer.
   Location locate_null(const YAML::Mark& mark) {
     const bool written =
         at(content_start(mark)) == '~' || (is_null_word(bits_at(content_start(mark))) && !bits_at(content_start(mark)).empty());
@@ -192,7 +192,7 @@ class TreeBuilder final : public YAML::EventHandler {
   }
 
   [[nodiscard]] std::optional<Location> tab_in_indentation(const YAML::Mark& mark) const {
-    if (!frames_.empty() && frames_.back().flow) return std::nullopt;  // indentation means nothing between brackets
+    if (!frames_.empty() && frames_.back().flow) return std::nullopt;  // indentation has no meaning between brackets
     std::size_t start = std::min(position(mark), source_.size());
     start -= std::min(start, static_cast<std::size_t>(std::max(mark.column, 0)));
     for (std::size_t i = start; at(i) == ' ' || at(i) == '\t'; ++i)
@@ -202,7 +202,7 @@ class TreeBuilder final : public YAML::EventHandler {
 
   [[nodiscard]] std::string alias_message(const YAML::Mark& mark) const {
     std::string_view word = bits_at(position(mark));
-    if (!word.starts_with('*')) word = "*";  // some marks of the parser stand behind the star
+    if (!word.starts_with('*')) word = "*";  // the parser sets some marks after the star
     return fmt::format("alias {} is not supported, allowed: the value written out", show(word));
   }
 
@@ -213,22 +213,22 @@ class TreeBuilder final : public YAML::EventHandler {
       const bool list = message == Known::END_OF_SEQ_FLOW;
       for (auto frame = frames_.rbegin(); frame != frames_.rend(); ++frame)  // NOLINT(modernize-loop-convert): from the innermost
         if (frame->flow && frame->value.is_list() == list)
-          return fmt::format("the {} opened at {}:{} is not closed, allowed: \"{}\" behind its last value", list ? "list" : "map",
+          return fmt::format("the {} opened at {}:{} is not closed, allowed: \"{}\" after its last value", list ? "list" : "map",
                              frame->value.where.line, frame->value.where.column, list ? "]" : "}");
     }
     if (message == Known::MAP_VALUE || message == Known::MAP_KEY)
-      return "\":\" is out of place, allowed: one \"key: value\" in a line, or quotes around a text that has \": \"";
+      return "\":\" is out of place, allowed: one \"key: value\" per line, or quotes around a text that has \": \"";
     if (message == Known::BLOCK_ENTRY) return "\"-\" is out of place, allowed: list items on their own lines below the key";
     if (message == Known::FLOW_END) return "a bracket is closed that was not opened, allowed: pairs of [] and {}";
     if (message == Known::END_OF_MAP || message == Known::END_OF_SEQ)
-      return "what stands here belongs to no value, allowed: one value behind a key, and a map's keys in one column";
+      return "this text belongs to no value, allowed: one value after a key, and a map's keys in one column";
     if (message == Known::EOF_IN_SCALAR) return "a quoted text is not closed, allowed: a quote at its end";
     if (message == Known::UNKNOWN_TOKEN)
       return fmt::format("a value begins with {}, allowed: quotes around a text that begins so",
                          show(source_.substr(std::min(position(mark), source_.size()), 1)));
     if (message.starts_with(Known::INVALID_ESCAPE))
       return "a backslash in double quotes begins no known escape, allowed: \"\\\\\" for a backslash, or single quotes";
-    std::string shown = lower(message);  // it may hold a piece of the text, or half a character of it
+    std::string shown = lower(message);  // it may contain a piece of the text, or half a character of it
     std::replace_if(
         shown.begin(), shown.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
     return fmt::format("broken YAML ({}), allowed: YAML 1.2", shown);
@@ -350,7 +350,7 @@ Value parse_yaml(std::string_view text, const std::string& name, bool may_be_emp
     for (const Diagnostic& mistake : builder.mistakes()) diagnostics.add(mistake.where, mistake.message);
     return nothing;
   } catch (const YAML::Exception& error) {
-    // Alone: with the structure broken, other mistakes found on the way may be echoes of this one.
+    // Reported alone: with a broken structure, other mistakes found on the way may be consequences of this one.
     Diagnostic mistake = builder.explain(error);
     diagnostics.add(std::move(mistake.where), std::move(mistake.message));
     return nothing;

@@ -10,12 +10,12 @@ namespace specsim::config {
 
 namespace {
 
-// The parser holds every token of a top-level [list] before it hands out the first, so the characters that can start a token are
-// counted beforehand; values and depth are counted as they come.
+// The parser keeps every token of a top-level [list] before it returns the first, so the characters that can start a token are
+// counted beforehand. Values and depth are counted during parsing.
 constexpr std::size_t kMaxTokenCharacters = std::size_t{1} << 22U;
-constexpr std::size_t kMaxOpenBrackets = 10000;  // counted in raw text, where a quoted bracket counts too: hence so many
+constexpr std::size_t kMaxOpenBrackets = 10000;  // counted in raw text, including quoted brackets, hence so many
 
-// The length of the UTF-8 character at `at`, 0 where there is none (overlong, surrogate, cut off, beyond U+10FFFF).
+// The length of the UTF-8 character at `at`; 0 if it is invalid (overlong, surrogate, cut off, beyond U+10FFFF).
 std::size_t utf8_length(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t i) -> unsigned { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
   const unsigned lead = byte(at);
@@ -67,7 +67,7 @@ YamlSource prepare_yaml(std::string_view text, const std::string& name, Diagnost
         ++at;
         continue;
       }
-      diagnostics.add(where, "a carriage return stands alone, allowed: lines that end in a line feed");
+      diagnostics.add(where, "a carriage return without a line feed, allowed: lines that end in a line feed");
       return source;
     }
     if ((byte < 0x20U && c != '\n' && c != '\t') || byte == 0x7FU) {
@@ -75,7 +75,7 @@ YamlSource prepare_yaml(std::string_view text, const std::string& name, Diagnost
       return source;
     }
     if (text.substr(at).starts_with(kByteOrderMark)) {
-      diagnostics.add(where, "a byte order mark stands inside the text, allowed: at its start only");
+      diagnostics.add(where, "a byte order mark is inside the text, allowed: at its start only");
       return source;
     }
     if (c == '[' || c == '{') ++open;

@@ -46,8 +46,8 @@ void build_alias(std::span<const double> weights, std::uint64_t* entries, AliasS
       scratch.small.push_back(rich);
     }
   }
-  // What is left over is 1 but for rounding: its own alias. A token of weight zero must not come up even then, so it
-  // takes the likeliest token as alias.
+  // The remaining columns are 1 but for rounding: each is its own alias. A token of weight zero must not be drawn even then, so
+  // its alias is the likeliest token.
   const auto likeliest = static_cast<std::uint32_t>(std::max_element(weights.begin(), weights.end()) - weights.begin());
   for (const std::uint32_t left : scratch.large) entries[left] = pack(1.0, left);
   for (const std::uint32_t left : scratch.small) entries[left] = weights[left] > 0.0 ? pack(1.0, left) : pack(0.0, likeliest);

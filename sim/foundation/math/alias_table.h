@@ -13,14 +13,14 @@
 
 namespace specsim::math {
 
-// Draws from a table of `size` entries: column = floor(bits size / 2^64), the rest of the bits decides between the
-// column's own token and its alias.
+// Draws from a table of `size` entries: column = floor(bits size / 2^64); the remaining bits decide between the column's own
+// token and its alias.
 inline Token alias_pick(const std::uint64_t* entries, std::uint64_t size, std::uint64_t bits) {
   const uint128 product = uint128{bits} * size;
   const auto column = static_cast<std::uint64_t>(product >> 64);
   const auto rest = static_cast<std::uint64_t>(product);
   const std::uint64_t entry = entries[column];
-  // By masks, not by a conditional: compilers make that a branch, and it is wrong half of the time.
+  // Masks instead of a conditional: compilers turn that into a branch, which is mispredicted half of the time.
   const std::uint64_t own = (rest >> 18) < (entry >> 18) ? 1 : 0;
   const std::uint64_t alias = entry & 0x3FFFF;
   return static_cast<Token>(alias ^ ((alias ^ column) & (0 - own)));

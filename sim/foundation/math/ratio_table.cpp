@@ -14,8 +14,8 @@ namespace specsim::math {
 
 namespace {
 
-// Buckets of c by its high bits, from 2^-20 to 2^20; all below share the first and all above the last. 128 to an octave; fewer
-// where there are few tokens, whose guide would be larger than all else.
+// Buckets of c by its high bits, from 2^-20 to 2^20. Smaller values share the first bucket, larger ones the last. There are 128
+// buckets per octave; fewer if there are few tokens, whose guide would be larger than everything else.
 constexpr std::uint64_t first_bucket(int shift) { return bit_cast<std::uint64_t>(0x1.0p-20) >> shift; }
 constexpr std::uint64_t bucket_count(int shift) { return (bit_cast<std::uint64_t>(0x1.0p20) >> shift) - first_bucket(shift) + 1; }
 constexpr int bucket_shift(std::size_t vocab) {
@@ -24,8 +24,8 @@ constexpr int bucket_shift(std::size_t vocab) {
   return shift;
 }
 
-// std::partition_point of the `count` values from `first` on, without a branch on what is found: which way a search goes is a
-// matter of luck, and mispredictions took most of its time.
+// std::partition_point of the `count` values from `first` on, without a data-dependent branch: the direction of the search is
+// random, and mispredictions took most of its time.
 template <class Iterator, class Predicate>
 Iterator partition_point(Iterator first, std::ptrdiff_t count, Predicate before) {
   while (count > 1) {
@@ -36,8 +36,8 @@ Iterator partition_point(Iterator first, std::ptrdiff_t count, Predicate before)
   return first + (count == 1 && before(*first) ? 1 : 0);
 }
 
-// Places of the values in decreasing order, equal ones in their own. By digits, the lowest first, as numbers that are not
-// negative are ordered as their bits are: a fifth of the time of a sort by comparisons, whose outcomes cannot be foreseen.
+// Positions of the values in decreasing order; equal values keep their order. Radix sort, lowest digit first, since non-negative
+// numbers are ordered as their bits are. It takes a fifth of the time of a comparison sort, whose branches are unpredictable.
 std::vector<Token> decreasing(const std::vector<double>& values) {
   constexpr int kDigitBits = 11;
   constexpr std::size_t kDigits = std::size_t{1} << kDigitBits;
@@ -63,7 +63,7 @@ std::vector<Token> decreasing(const std::vector<double>& values) {
   return places;
 }
 
-// Into how many parts the draws of a residual are divided: about one for 32 tokens.
+// The number of parts into which the draws of a residual are divided: about one per 32 tokens.
 std::size_t unit_parts(std::size_t vocab) { return std::bit_ceil(vocab / 32 + 1); }
 
 }  // namespace
@@ -78,7 +78,7 @@ RatioTable::RatioTable(std::span<const double> target, std::span<const double> d
     ratio_of_[x] = !(target[x] > 0.0) ? 0.0 : draft[x] > 0.0 ? target[x] / draft[x] : std::numeric_limits<double>::infinity();
     draft_support_ += draft[x] > 0.0 ? 1 : 0;
   }
-  constexpr std::size_t kFew = 400;  // sorted faster by comparisons
+  constexpr std::size_t kFew = 400;  // fewer are sorted faster by comparisons
   if (vocab > kFew) {
     order_ = decreasing(ratio_of_);
   } else {
@@ -122,16 +122,16 @@ RatioTable::RatioTable(std::span<const double> target, std::span<const double> d
   build_alias(draft, draft_alias_.data(), scratch);
 }
 
-// The mass falls as c grows: what it is where a bucket ends and begins bounds it within.
+// The mass falls as c grows, so its values at a bucket's two ends are bounds within the bucket.
 void RatioTable::set_bounds() {
-  constexpr double kRounding = 1e-12;  // many times what the sums may be off by
+  constexpr double kRounding = 1e-12;  // many times the possible error of the sums
   const std::uint64_t buckets = guide_.size() - 1;
   bounds_.resize(buckets);
-  double most = 1.0 + kRounding;  // all c below the first bucket are in it
+  double most = 1.0 + kRounding;  // the first bucket holds all smaller c too
   for (std::uint64_t b = 0; b < buckets; ++b) {
     const double end = b + 1 < buckets ? bit_cast<double>((first_bucket_ + b + 1) << shift_) : std::numeric_limits<double>::max();
     const Residual least = residual(end);
-    // None of a bucket whose least c leaves no token has a mass, and no rounding makes one.
+    // If the smallest c of a bucket leaves no token, the mass in it is exactly 0, whatever the rounding.
     bounds_[b] = {std::max(least.mass - kRounding, 0.0), guide_[b] == 0 ? 0.0 : most};
     most = least.mass + kRounding;
   }
@@ -159,7 +159,7 @@ std::size_t RatioTable::bytes_needed(std::size_t vocab) {
 
 Residual RatioTable::residual(double c) const {
   const std::uint64_t b = bucket(c);
-  // Ratios above c lie between those above the bucket's end and those above its beginning.
+  // Ratios above c are between those above the bucket's end and those above its beginning.
   const auto begin = ratio_.begin() + guide_[b + 1];
   const auto end = ratio_.begin() + guide_[b];
   const auto count =
@@ -177,7 +177,7 @@ Token RatioTable::pick(const Residual& residual, double u) const {
     const auto rank = partition_point(first, guide[1] - guide[0], before) - (sums_.begin() + 1);
     return order_[std::min<std::size_t>(static_cast<std::size_t>(rank), residual.count - 1)];
   }
-  // The stride first, then the token in it.
+  // First the stride, then the token in it.
   const auto strides = static_cast<std::ptrdiff_t>(residual.count / kStride);
   const std::ptrdiff_t stride = partition_point(coarse_.begin(), strides, before) - coarse_.begin();
   const auto sums = sums_.begin() + 1;
@@ -190,7 +190,7 @@ Token RatioTable::pick(const Residual& residual, double u) const {
 double RatioTable::draft_without(std::span<const Token> drawn) const {
   double left = 1.0;
   for (const Token x : drawn) left -= distributions_[x].draft;
-  constexpr double kSumDirectly = 1e-3;  // below it the difference has lost digits that decisions would miss
+  constexpr double kSumDirectly = 1e-3;  // below it the difference loses digits that decisions need
   if (left >= kSumDirectly) return left;
   left = 0.0;
   for (std::size_t x = 0; x < distributions_.size(); ++x)
@@ -199,7 +199,7 @@ double RatioTable::draft_without(std::span<const Token> drawn) const {
 }
 
 Token RatioTable::pick_draft_without(std::span<const Token> drawn, double u) const {
-  if (const double rest = draft_without(drawn); rest < 1e-3) {  // running sums near 1 would not tell the rest apart
+  if (const double rest = draft_without(drawn); rest < 1e-3) {  // running sums near 1 would not resolve the rest
     double place = u * rest;
     Token last = 0;
     for (std::size_t x = 0; x < distributions_.size(); ++x) {
@@ -223,7 +223,7 @@ Token RatioTable::pick_draft_without(std::span<const Token> drawn, double u) con
   const auto begin = sums_.begin() + 1;
   auto at = static_cast<std::size_t>(
       std::partition_point(begin, sums_.end(), [&](const Pair& sum) { return sum.draft <= place; }) - begin);
-  // Rounding may end in a hole, or beyond the end: the nearest token that can be drawn.
+  // Rounding may lead to a token of weight 0, or beyond the end: takes the nearest token that can be drawn.
   const auto can_be = [&](std::size_t rank) {
     return distributions_[order_[rank]].draft > 0.0 &&
            !std::binary_search(holes.begin(), holes.end(), static_cast<std::uint32_t>(rank));

@@ -46,7 +46,7 @@ Token ScanSums::pick(std::span<const double> weights, double u) const {
       left -= weights[x];
     }
   }
-  if (last_positive == weights.size()) {  // beyond the end altogether: the last token that can be
+  if (last_positive == weights.size()) {  // beyond the end: takes the last token of positive weight
     while (last_positive > 0 && !(weights[last_positive - 1] > 0.0)) --last_positive;
     last_positive = last_positive > 0 ? last_positive - 1 : 0;
   }

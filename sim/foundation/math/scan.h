@@ -1,4 +1,4 @@
-// Draws from a distribution that is used once, so that no table pays: two short passes instead of a construction.
+// Draws from a distribution that is used once, so that a table does not pay: two short passes instead of a construction.
 #pragma once
 
 #include "sim/foundation/base/token.h"
@@ -8,8 +8,8 @@
 
 namespace specsim::math {
 
-// Weights summed in blocks, so that a draw looks at block sums first and at one block then. The order of additions is
-// fixed (eight interleaved accumulators), whatever the vector width.
+// Weights summed in blocks, so that a draw searches the block sums first and then one block. The order of additions is fixed
+// (eight interleaved accumulators), whatever the vector width.
 class ScanSums {
  public:
   // Replaces the sums by those of `weights` (non-negative).

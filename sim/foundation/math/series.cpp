@@ -9,7 +9,7 @@ namespace specsim::math {
 double geometric_sum(double alpha, int terms) {
   SPECSIM_CHECK(alpha >= 0.0 && std::isfinite(alpha), "alpha = {}", alpha);
   SPECSIM_CHECK(terms >= 0, "terms = {}", terms);
-  // Horner adds positive terms only, so it is accurate at any ratio; long sums take the closed form for speed.
+  // Horner's scheme adds only positive terms, so it is accurate at any ratio; long sums use the closed form for speed.
   constexpr int kLongestDirect = 64;
   if (terms <= kLongestDirect) {
     double sum = 0.0;
@@ -18,7 +18,7 @@ double geometric_sum(double alpha, int terms) {
   }
   const double gap = 1.0 - alpha;
   if (gap == 0.0) return terms;
-  // alpha is exact and so is 1 - alpha for alpha in [1/2, 2]; expm1 keeps the digits that 1 - alpha^terms would lose.
+  // alpha is exact, and so is 1 - alpha for alpha in [1/2, 2]. expm1 keeps the digits that 1 - alpha^terms would lose.
   return -std::expm1(terms * std::log(alpha)) / gap;
 }
 
@@ -32,7 +32,7 @@ double geometric_sum_derivative(double alpha, int terms) {
 
 void CompensatedSum::add(double term) {
   const double next = sum_ + term;
-  // The smaller of the two addends is the one that lost digits.
+  // The smaller of the two addends is the one that loses digits.
   lost_ += std::abs(sum_) >= std::abs(term) ? (sum_ - next) + term : (term - next) + sum_;
   sum_ = next;
 }

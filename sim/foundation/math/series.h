@@ -26,7 +26,7 @@ class CompensatedSum {
 
  private:
   double sum_ = 0.0;
-  double lost_ = 0.0;  // what rounding took from sum_
+  double lost_ = 0.0;  // rounding errors of sum_
 };
 
 }  // namespace specsim::math

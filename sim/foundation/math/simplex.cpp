@@ -29,7 +29,7 @@ void normalise(std::span<double> weights) {
   double total = 0.0;
   for (const double w : weights) total += w;
   SPECSIM_CHECK(total > 0.0 && std::isfinite(total), "sum = {}", total);
-  for (double& w : weights) {  // one pass for both: distributions that are used once spend their time here
+  for (double& w : weights) {  // one pass for both: this loop dominates for distributions that are used once
     const double share = w / total;
     w = share < std::numeric_limits<double>::min() ? 0.0 : share;
   }
@@ -57,7 +57,7 @@ std::vector<Token> likeliest(std::span<const double> distribution, std::size_t m
   }
   const auto end = order.begin() + static_cast<std::ptrdiff_t>(most);
   std::partial_sort(order.begin(), end, order.end(), likelier);
-  return {order.begin(), end};  // without the room of the others
+  return {order.begin(), end};  // copied, to free the memory of the others
 }
 
 void point_mass(std::span<double> distribution, Token token) {

@@ -8,12 +8,12 @@
 
 namespace specsim::math {
 
-// Sets probabilities below 2^-1022 to zero. Such subnormal numbers have few digits left, down to none: quotients of two of them,
-// which decisions, residuals and divergences rest on, would be anything. No sample of any size tells them from zero. Whatever
-// makes a distribution does this last; normalise() does it too.
+// Sets probabilities below 2^-1022 to zero. Such subnormal numbers have few significant digits, or none. Quotients of two of them
+// are meaningless, and decisions, residuals and divergences depend on such quotients. No sample of any size can distinguish them
+// from zero. Code that makes a distribution calls this last; normalise() does so too.
 void drop_subnormal(std::span<double> distribution);
 
-// Divides by the sum and drops what is subnormal then; SPECSIM_CHECKs that the sum is positive and finite.
+// Divides by the sum and then drops subnormal numbers; SPECSIM_CHECKs that the sum is positive and finite.
 void normalise(std::span<double> weights);
 
 // Turns logits into probabilities in place (largest logit subtracted first, so nothing overflows).
@@ -22,7 +22,7 @@ void softmax(std::span<double> logits);
 // The token of the largest probability; ties to the lowest token.
 Token argmax(std::span<const double> distribution);
 
-// The `most` tokens of the largest probabilities, falling; ties: the lower token first.
+// The `most` tokens of the largest probabilities, in decreasing order; ties: the lower token first.
 std::vector<Token> likeliest(std::span<const double> distribution, std::size_t most);
 
 // All mass on one token.
@@ -37,10 +37,10 @@ double entropy(std::span<const double> distribution);
 // Divides the logits by `temperature` > 0, i.e. distribution^(1 / temperature), normalised. Tokens of probability 0 stay at 0.
 void apply_temperature(std::span<double> distribution, double temperature);
 
-// Keeps the `k` likeliest tokens (ties: the lower token stays) and renormalises. k >= vocabulary: nothing changes.
+// Keeps the `k` likeliest tokens (ties: the lower token is kept) and renormalises. k >= vocabulary: nothing changes.
 void keep_top_k(std::span<double> distribution, int k);
 
-// Keeps the shortest run of likeliest tokens whose mass reaches `mass` (the token that reaches it stays), renormalised.
+// Keeps the shortest run of likeliest tokens whose mass reaches `mass` (including the token that reaches it), renormalised.
 void keep_top_p(std::span<double> distribution, double mass);
 
 // Keeps tokens with probability at least `share` of the likeliest one's, renormalised.

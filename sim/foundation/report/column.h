@@ -1,4 +1,4 @@
-// Columns that are told in one place: for the file itself, for the reference page, and for whoever looks one up by name.
+// Columns that are described in one place: for the file itself, for the reference page, and for lookup by name.
 #pragma once
 
 #include "sim/foundation/base/check.h"
@@ -20,7 +20,7 @@ struct Column {
   std::function<std::string(const Row&)> text;
 };
 
-// How a row prints one of its members: a text as it is, a whole number, a real number with so many significant digits.
+// How a row prints one of its members: a text unchanged, an integer, a real number with this many significant digits.
 template <class Row, class T>
 auto field(T Row::*member) {
   return [member](const Row& row) {
@@ -36,7 +36,7 @@ auto field(double Row::*member, int digits) {
   return [member, digits](const Row& row) { return csv_real(row.*member, digits); };
 }
 
-// A CSV file with a header and a line for each row.
+// A CSV file with a header and one line per row.
 template <class Row>
 std::string csv(const std::vector<Column<Row>>& columns, const std::vector<Row>& rows) {
   std::vector<std::string> fields;
@@ -50,7 +50,7 @@ std::string csv(const std::vector<Column<Row>>& columns, const std::vector<Row>&
   return file.text();
 }
 
-// The column of that name; a name that no column has is a failed check.
+// The column with this name; an unknown name is a failed check.
 template <class Row>
 const Column<Row>& column_named(const std::vector<Column<Row>>& columns, const std::string& name) {
   for (const Column<Row>& column : columns)
@@ -58,14 +58,14 @@ const Column<Row>& column_named(const std::vector<Column<Row>>& columns, const s
   SPECSIM_CHECK(false, "no column {}", name);
 }
 
-// The column of a row that shows what `column` shows of one part of it; `part` finds that part.
+// A column that shows `column` for one part of a row; `part` returns that part.
 template <class Row, class Part>
 Column<Row> column_through(const Column<Part>& column, const Part& (*part)(const Row&)) {
   return {column.name, column.unit, column.meaning, [text = column.text, part](const Row& row) { return text(part(row)); }};
 }
 
-// A column of a file of millions of lines, whose rows are not kept: how a row's field is put behind a line, without a string of
-// its own. The field needs no quotes.
+// A column of a file with millions of lines, whose rows are not kept. It appends a row's field to a line without allocating a
+// string. The field needs no quotes.
 template <class Row>
 struct StreamedColumn {
   std::string name;
@@ -74,7 +74,7 @@ struct StreamedColumn {
   std::function<void(std::string& line, const Row&)> append;
 };
 
-// The header of such a file, and a line for each row.
+// The header of such a file, and one line per row.
 template <class Row>
 void append_header(std::string& text, const std::vector<StreamedColumn<Row>>& columns) {
   for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -101,7 +101,7 @@ struct ColumnInfo {
 struct FileInfo {
   std::string name;  // the file's name, and the command that writes it
   std::vector<ColumnInfo> columns;
-  std::string note = {};  // a sentence on the columns that depend on the run; "" where there are none
+  std::string note = {};  // a sentence on the columns that depend on the run; "" if there are none
 };
 
 template <class AnyColumn>

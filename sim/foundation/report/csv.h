@@ -1,4 +1,4 @@
-// CSV as RFC 4180 has it: fields with commas between, quoted where they must be, a header in the first line.
+// CSV as in RFC 4180: fields separated by commas, quoted if necessary, with a header in the first line.
 #pragma once
 
 #include <cstddef>
@@ -9,16 +9,16 @@
 
 namespace specsim::report {
 
-// A field, in quotes where it holds a comma, a quote or a line end.
+// A field, in quotes if it contains a comma, a quote or a line end.
 std::string csv_field(std::string_view text);
-// A number with so many significant digits; empty for NaN.
+// A number with this many significant digits; empty for NaN.
 std::string csv_real(double x, int digits = 10);
 // Fields with commas between, without a line end.
 std::string csv_line(const std::vector<std::string>& fields);
-// The fields of a line, quotes taken off; nullopt for quotes that are out of place. A field that holds a line end is beyond it.
+// The fields of a line, without quotes; nullopt for misplaced quotes. Fields that contain a line end are not supported.
 std::optional<std::vector<std::string>> csv_fields(std::string_view line);
 
-// A file that is made line by line. Every line has as many fields as the header; another number is a failed check.
+// A file that is made line by line. Every line must have as many fields as the header; otherwise a check fails.
 class Csv {
  public:
   explicit Csv(const std::vector<std::string>& header);

@@ -21,14 +21,14 @@ namespace {
 constexpr std::array<std::pair<std::string_view, Format>, 4> kNamedFormats = {
     {{"table", Format::table}, {"csv", Format::csv}, {"json", Format::json}, {"markdown", Format::markdown}}};
 
-// A table's mark in what is printed. A stray one of a user's names stands for a number that no table has, and is left out.
+// A table's mark in printed text. If a user's name contains this character, no table has its number, and it is dropped.
 constexpr char kMark = '\x1e';
 
 bool is_empty(const std::string& cell) { return cell.empty() || cell == "-"; }
 
 constexpr std::string_view kPlusMinus = " ± ";
 
-// Takes "%" off a cell's end, with the space before it; whether it was there.
+// Removes "%" from a cell's end, and the space before it; returns whether it was there.
 bool take_percent(std::string& cell) {
   if (!cell.ends_with('%')) return false;
   cell.pop_back();
@@ -44,14 +44,14 @@ bool is_number(const std::string& cell) {
   return error == std::errc() && stop == end;
 }
 
-// A table for programs: column names occur once, and a figure with its interval or its unit is a number in a column of its own.
+// A table for programs: column names are unique, and a figure with its interval or its unit is a number in its own column.
 struct Plain {
   std::vector<std::string> names;
-  std::vector<std::vector<std::string>> columns;  // [column][row]; empty: nothing is known
+  std::vector<std::vector<std::string>> columns;  // [column][row]; empty: unknown
 };
 
-// Adds a column, as two where its cells are figures and half the widths of their intervals ("1.25 ± 0.03", "0.4 % ± 0.1"), or
-// figures and what they are off by ("2.75 +1.2 %").
+// Adds a column. It becomes two if its cells are figures with half the widths of their intervals ("1.25 ± 0.03", "0.4 % ± 0.1"),
+// or figures with their relative errors ("2.75 +1.2 %").
 void add_column(const std::string& name, std::vector<std::string> cells, Plain& plain) {
   std::vector<std::string> widths(cells.size());
   bool any_width = false;
@@ -98,7 +98,7 @@ void add_column(const std::string& name, std::vector<std::string> cells, Plain& 
 Plain plain_table(const std::vector<Head>& heads, const std::vector<std::vector<std::string>>& rows) {
   Plain plain;
   for (std::size_t c = 0; c < heads.size(); ++c) {
-    // A name that occurs twice, as "+-95%", is of the column before it.
+    // A repeated name such as "+-95%" belongs to the column before it.
     const std::string& own = heads[c].name;
     const bool again = c > 0 && std::count_if(heads.begin(), heads.end(), [&](const Head& head) { return head.name == own; }) > 1;
     std::vector<std::string> cells;
@@ -111,7 +111,7 @@ Plain plain_table(const std::vector<Head>& heads, const std::vector<std::vector<
   return plain;
 }
 
-// A cell as a number where it is nothing else, null where it is empty.
+// A cell as a number if it is nothing else, null if it is empty.
 nlohmann::ordered_json value_of_cell(const std::string& cell) {
   if (cell.empty()) return nullptr;
   double x = 0.0;
@@ -168,13 +168,13 @@ Document::~Document() {
 }
 
 std::string Document::keep(std::vector<Head> heads, std::vector<std::vector<std::string>> rows, bool headless) {
-  if (headless && rows.empty()) return "";  // nothing is shown of it
+  if (headless && rows.empty()) return "";  // an empty table without heads is not shown
   tables_.push_back({"", std::move(heads), std::move(rows), headless});
   return fmt::format("{}{}\n", kMark, tables_.size() - 1);
 }
 
 void Document::print(std::string_view text) {
-  // What is no mark is made printable, as it would be for a terminal.
+  // Text other than marks is made printable, as for a terminal.
   while (!text.empty()) {
     const std::size_t mark = text.find(kMark);
     text_ += printable(text.substr(0, mark));

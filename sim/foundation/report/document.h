@@ -1,7 +1,8 @@
-// What a command prints, kept as text and tables until it ends, and then written in another form than the terminal's.
+// The output of a command, kept as text and tables until the command ends, and then written in another format than the
+// terminal's.
 //
-// While a document is open, Table::text() gives a mark instead of a table, and what is printed goes to the document, which finds
-// the tables by their marks: no command knows the form that its figures leave in.
+// While a document is open, Table::text() returns a mark instead of a table. Printed text goes to the document, which finds the
+// tables by their marks. So no command knows the format of its output.
 #pragma once
 
 #include "sim/foundation/report/table.h"
@@ -21,10 +22,10 @@ enum class Format { table, csv, json, markdown };
 std::vector<std::string> format_names();
 std::optional<Format> format_named(std::string_view name);
 
-// The JSON's "schema": counted up whenever a reader of the old one would have to change. docs/output.md tells its fields.
+// The JSON's "schema": increased whenever a reader of the old format would have to change. docs/output.md describes its fields.
 inline constexpr const char* kOutputSchema = "specsim-output/2";
 
-// What stands around the figures in JSON.
+// The JSON fields around the figures.
 struct Told {
   std::string version;
   std::string commit;
@@ -39,10 +40,10 @@ class Document {
   ~Document();
   Document(const Document&) = delete;
   Document& operator=(const Document&) = delete;
-  // What stands in it, in the format; `quiet`: tables alone. Throws nothing.
+  // The contents in the given format; `quiet`: tables alone. Throws nothing.
   [[nodiscard]] std::string written(Format format, const Told& told, bool quiet) const;
 
-  // Keeps a table and returns the mark that stands for it in what is printed.
+  // Keeps a table and returns the mark that represents it in printed text.
   std::string keep(std::vector<Head> heads, std::vector<std::vector<std::string>> rows, bool headless);
   void print(std::string_view text);
 

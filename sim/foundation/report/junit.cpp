@@ -13,8 +13,8 @@ namespace {
 
 std::string xml_text(const std::string& text) {
   std::string escaped;
-  std::string valid = printable(text);  // bytes that are no UTF-8 are spelled out
-  // XML 1.0 has neither U+FFFE nor U+FFFF: U+FFFD takes their place.
+  std::string valid = printable(text);  // bytes that are not UTF-8 are escaped
+  // XML 1.0 allows neither U+FFFE nor U+FFFF; both are replaced by U+FFFD.
   for (const char* const wrong : {"\xef\xbf\xbe", "\xef\xbf\xbf"})
     for (std::size_t at = valid.find(wrong); at != std::string::npos; at = valid.find(wrong, at))
       valid.replace(at, 3, "\xef\xbf\xbd");
@@ -33,7 +33,7 @@ std::string xml_text(const std::string& text) {
   return escaped;
 }
 
-// "%", line ends and, in properties, the marks that part them.
+// Escapes "%", line ends and, in properties, the separators.
 std::string github_text(const std::string& text, bool property) {
   std::string escaped;
   for (const char c : text) {

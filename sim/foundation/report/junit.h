@@ -16,10 +16,10 @@ struct TestCase {
   std::string message;  // why it failed or was skipped
 };
 
-// The schema of Jenkins and GitLab: testsuites, a testsuite for each suite, in the order of their first case.
+// The schema of Jenkins and GitLab: testsuites with one testsuite per suite, in the order of their first case.
 std::string junit_xml(const std::vector<TestCase>& cases);
 
-// A line for each case that failed (error) or was skipped (warning), as GitHub's runners read them from what a step prints.
+// One line per case that failed (error) or was skipped (warning), in the form that GitHub's runners read from a step's output.
 std::string github_annotations(const std::vector<TestCase>& cases);
 
 }  // namespace specsim::report

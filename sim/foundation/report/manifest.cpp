@@ -49,7 +49,7 @@ std::string sums_text(const char* name, const std::vector<FileSum>& sums) {
   return text;
 }
 
-// The texts of two keys in each item of the list at `key`; nothing where there is no such list.
+// The texts of two keys in each item of the list at `key`; nothing if there is no such list.
 std::vector<std::pair<std::string, std::string>> read_pairs(const config::Value& root, const char* key, const char* first,
                                                             const char* second, const std::string& missing) {
   std::vector<std::pair<std::string, std::string>> pairs;
@@ -85,7 +85,7 @@ void read_shard(const config::Value& shard, Manifest& manifest) {
   manifest.shards = of;
 }
 
-// The last line's checksum is the one of all lines before it.
+// The checksum in the last line must match all lines before it.
 bool is_sealed(const std::string& text) {
   const std::size_t at = text.rfind(std::string("\n") + kSeal);
   return at != std::string::npos && text.substr(at + 1) == fmt::format("{}{}\n", kSeal, quoted(checksum(text.substr(0, at + 1))));
@@ -132,7 +132,7 @@ Manifest read_manifest(const std::string& path) {
   const config::Value* shard = root.find("shard");
   const config::Value* experiments = root.find("experiments");
   if (shard == nullptr || experiments == nullptr || !experiments->is_list())
-    throw BadInput({path, 1, 1}, "no manifest of a run: shard or experiments are missing");
+    throw BadInput({path, 1, 1}, "not the manifest of a run: shard or experiments are missing");
   Manifest manifest;
   read_shard(*shard, manifest);
   for (auto& [file, config] : read_pairs(root, "experiments", "file", "config", "an experiment lacks file or config")) {

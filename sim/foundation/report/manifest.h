@@ -1,4 +1,4 @@
-// manifest.yaml: what made the files beside it, and how they can be told from others.
+// manifest.yaml: what made the files in its folder, and how to recognise these files.
 #pragma once
 
 #include "sim/foundation/base/checksum.h"
@@ -15,24 +15,24 @@ struct Manifest {
   std::string version;
   std::string commit;
   std::vector<std::string> files;    // paths of the experiments
-  std::vector<std::string> configs;  // their configs as flow text, --set applied
-  std::vector<FileSum> inputs;       // what the configs name and was read: traces, tables, models
+  std::vector<std::string> configs;  // their configs as flow text, with --set applied
+  std::vector<FileSum> inputs;       // files that the configs name and that were read: traces, tables, models
   std::uint64_t shard = 1;           // 1 .. shards
   std::uint64_t shards = 1;
   unsigned threads = 1;
   double wall_seconds = 0.0;
   std::size_t cells = 0;
-  std::string verdict;           // what check found; "" elsewhere
-  std::string identity;          // the run's identity, equal for what may be resumed or merged; "" where nothing can be
-  std::vector<FileSum> results;  // files beside the manifest that somebody may read back
+  std::string verdict;           // the verdict of check; "" for other commands
+  std::string identity;          // the run's identity, equal for runs that can be resumed or merged; "" if that is impossible
+  std::vector<FileSum> results;  // files in the manifest's folder that may be read back
 };
 
-// A manifest that has this program's version and commit, and the line that was typed.
+// A manifest with this program's version and commit, and the command line.
 Manifest new_manifest(const std::string& command);
 
 // YAML; the last line is a checksum of those before it.
 std::string manifest_text(const Manifest& manifest);
-// Throws BadInput for what is no manifest or was changed after it was written; IoError.
+// Throws BadInput for a file that is not a manifest or was changed after it was written; IoError.
 Manifest read_manifest(const std::string& path);
 
 }  // namespace specsim::report

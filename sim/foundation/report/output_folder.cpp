@@ -25,11 +25,11 @@ namespace {
 constexpr const char* kManifest = "manifest.yaml";
 constexpr const char* kStage = ".unfinished";
 constexpr const char* kUnfinished = "unfinished";  // as the manifest's verdict
-constexpr const char* kNoManifest = "is here without a manifest.yaml that says what made it";
+constexpr const char* kNoManifest = "is here without a manifest.yaml that shows what made it";
 constexpr const char* kUnlisted =
-    "is here already, and no manifest.yaml beside it lists it; allowed: another --out, or none of this name there";
+    "is here already, and no manifest.yaml in its folder lists it; allowed: another --out, or none of this name there";
 
-// The directories of a path that are not there yet, the outermost first.
+// The missing directories of a path, the outermost first.
 std::vector<std::string> missing_directories(const std::string& path) {
   std::vector<std::string> missing;
   std::error_code ignored;
@@ -47,14 +47,14 @@ void move_file(const std::string& from, const std::string& to) {
   if (error) throw IoError(fmt::format("{}: cannot be moved to {}: {}", from, to, error.message()));
 }
 
-// Who made the results of a manifest, as OutputClaim::owner has it.
+// The owner of the results of a manifest, in the form of OutputClaim::owner.
 std::string owner_of(const Manifest& manifest) {
   if (!manifest.identity.empty()) return manifest.identity;
   const std::size_t command = manifest.command.find(' ');
   return manifest.command.substr(0, command == std::string::npos ? command : manifest.command.find(' ', command + 1));
 }
 
-// The file holds the beginning of a manifest, or nothing: what its writing leaves where it is cut short.
+// Whether the file is empty or contains the beginning of a manifest, as after an interrupted write.
 bool begins_manifest(const std::string& path) {
   constexpr std::string_view kBegin = "command: ";  // as manifest_text begins
   try {
@@ -66,7 +66,7 @@ bool begins_manifest(const std::string& path) {
   }
 }
 
-// Inputs by file name and contents: the folder that a file lies in may be called otherwise from another working directory.
+// Inputs by file name and contents: the same folder may have another path from another working directory.
 std::vector<FileSum> by_contents(std::vector<FileSum> inputs) {
   for (FileSum& one : inputs) one.name = std::filesystem::path(one.name).filename().string();
   const auto before = [](const FileSum& a, const FileSum& b) { return a.name != b.name ? a.name < b.name : a.sum < b.sum; };
@@ -74,7 +74,7 @@ std::vector<FileSum> by_contents(std::vector<FileSum> inputs) {
   return inputs;
 }
 
-// The inputs that a manifest lists, but for configs: their text is in the identity.
+// The inputs that a manifest lists, without configs, whose text is in the identity.
 std::vector<FileSum> inputs_of(const Manifest& manifest) {
   std::vector<FileSum> inputs = manifest.inputs;
   std::erase_if(inputs, [&](const FileSum& one) {
@@ -85,7 +85,7 @@ std::vector<FileSum> inputs_of(const Manifest& manifest) {
   return inputs;
 }
 
-// A file whose contents are not what they were, or ""; nothing where all of them are.
+// A file whose contents have changed, or ""; nothing if none has.
 std::optional<std::string> changed_input(const Manifest& manifest, const std::vector<FileSum>& now) {
   const std::vector<FileSum> earlier = by_contents(inputs_of(manifest));
   const std::vector<FileSum> own = by_contents(now);
@@ -106,7 +106,7 @@ OutputFolder::OutputFolder(std::string path) : path_(std::move(path)), made_(mis
 void OutputFolder::make_and_lock() {
   make_directories(path_);
   lock_ = open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  // A file system that cannot lock directories, or a directory that may not be read, goes without.
+  // File systems that cannot lock directories, and directories without read permission, are used without a lock.
   if (lock_ >= 0 && flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     close(std::exchange(lock_, -1));
     throw BadInput({path_, 0, 0}, "another process is writing here, allowed: another --out, or this one when it has ended");
@@ -130,11 +130,11 @@ void OutputFolder::check_regular() const {
   names.emplace_back(kManifest);
   std::error_code ignored;
   for (const std::string& name : names) {
-    // It would be the file that it leads to that is replaced, and that is in another folder than --out.
+    // Writing would replace the file that the link points to, which is in another folder than --out.
     if (std::filesystem::is_symlink(std::filesystem::symlink_status(file(name), ignored)))
       throw BadInput({file(name), 0, 0}, "is a symbolic link, allowed: another --out, or none of this name there");
     const auto found = std::filesystem::status(file(name), ignored);
-    // A directory is told by the system when the file is put in its place; writing to a pipe would wait.
+    // The system reports a directory when the file is put in its place. Writing to a pipe would wait.
     if (std::filesystem::exists(found) && !std::filesystem::is_regular_file(found) && !std::filesystem::is_directory(found))
       throw BadInput({file(name), 0, 0}, "is no regular file, allowed: another --out, or none of this name there");
   }
@@ -146,8 +146,8 @@ void OutputFolder::check_pieces() const {
   for (const std::string& name : names) {
     const std::string pieces = name + ".part";
     std::error_code ignored;
-    if (!has(pieces) || std::filesystem::is_directory(file(pieces), ignored)) continue;  // the system tells of a directory
-    if (name == kManifest && begins_manifest(file(pieces))) continue;                    // a command that was killed left it
+    if (!has(pieces) || std::filesystem::is_directory(file(pieces), ignored)) continue;  // the system reports a directory
+    if (name == kManifest && begins_manifest(file(pieces))) continue;                    // left by a command that was killed
     if (!claim_.repeatable) throw BadInput({file(pieces), 0, 0}, kUnlisted);
     throw BadInput({file(pieces), 0, 0}, fmt::format("{}, allowed: another --out, or --force to replace it", kNoManifest));
   }
@@ -163,7 +163,7 @@ void OutputFolder::check_stage() const {
       if (name.ends_with(".part")) name.erase(name.size() - std::string_view(".part").size());
       own = own && announced(name);
     }
-  if (own) return;  // a command that was killed left it
+  if (own) return;  // left by a command that was killed
   throw BadInput(
       {file(kStage), 0, 0},
       fmt::format("is here and holds other files than this command's, allowed: another --out, {}none of this name there",
@@ -181,7 +181,7 @@ void OutputFolder::claim(OutputClaim claim) {
     if (!claim_.force && (!results_here || all_listed))
       throw BadInput({file(name), 0, 0},
                      fmt::format("{}, allowed: another --out, or --force to replace it",
-                                 results_here ? "is here and the manifest.yaml beside it does not list it" : kNoManifest));
+                                 results_here ? "is here and the manifest.yaml in its folder does not list it" : kNoManifest));
     earlier_.insert(name);
   }
   if (!results_here && !(claim_.repeatable && claim_.force)) check_pieces();
@@ -219,7 +219,7 @@ bool OutputFolder::check_earlier() {
                                unfinished ? "unfinished " : ""));
   for (const FileSum& listed : manifest.results) {
     if (listed.name.find('/') != std::string::npos || !has(listed.name)) continue;
-    // What was cut short may have a file that is newer than the manifest.
+    // A run that was cut short may have left a file that is newer than the manifest.
     const bool changed = !unfinished && !is_listed(listed);
     if (changed && !claim_.repeatable)
       throw BadInput({file(listed.name), 0, 0},
@@ -246,7 +246,7 @@ void OutputFolder::check_there() {
   if (lock_ < 0 || fstat(lock_, &own) != 0 || own.st_nlink > 0) return;
   if (!files_.empty())
     throw IoError(
-        fmt::format("{}: was removed while files were being written into it, and those that were there are lost", path_));
+        fmt::format("{}: was removed while files were being written into it; the files written so far are lost", path_));
   close(std::exchange(lock_, -1));
   make_and_lock();
 }
@@ -256,7 +256,7 @@ void OutputFolder::write(const std::string& name, std::string_view text) {
   check_there();
   if (files_.empty() && !stage_.empty()) {
     std::error_code ignored;
-    std::filesystem::remove_all(stage_, ignored);  // what a command that was killed left there
+    std::filesystem::remove_all(stage_, ignored);  // left by a command that was killed
   }
   make_directories(place());
   const auto known = std::find_if(files_.begin(), files_.end(), [&](const FileSum& own) { return own.name == name; });
@@ -264,7 +264,8 @@ void OutputFolder::write(const std::string& name, std::string_view text) {
     known->sum = checksum(text);
   } else {
     files_.push_back({name, checksum(text)});
-    if (claim_.writing == Writing::growing && stage_.empty()) {  // listed before it is there: no file is without an owner, ever
+    if (claim_.writing == Writing::growing &&
+        stage_.empty()) {  // listed before it exists, so that every file always has an owner
       Manifest manifest = new_manifest(claim_.owner);
       manifest.files = {claim_.owner};
       manifest.configs = {"{}"};
@@ -292,7 +293,7 @@ void OutputFolder::finish(const Manifest& manifest) {
   make_directories(path_);
   for (const FileSum& own : files_) earlier_.erase(own.name);
   if (!stage_.empty()) {
-    // From here on the manifest lists what is there before and after, so that a sudden end leaves nothing that no one owns.
+    // From here on the manifest lists the files of before and after, so that a sudden end leaves no file without an owner.
     Manifest moving = manifest;
     moving.verdict = kUnfinished;
     std::vector<FileSum> results = files_;
@@ -302,7 +303,7 @@ void OutputFolder::finish(const Manifest& manifest) {
     try {
       for (; moved < files_.size(); ++moved) move_file(stage_ + "/" + files_[moved].name, file(files_[moved].name));
     } catch (const IoError&) {
-      // Where somebody removes the folder, the manifest may be gone, and no one would own what has been moved since.
+      // If somebody removes the folder meanwhile, the manifest may be gone, and the files moved since then would have no owner.
       std::error_code ignored;
       if (!std::filesystem::exists(file(kManifest), ignored))
         for (std::size_t i = 0; i < moved; ++i) std::filesystem::remove(file(files_[i].name), ignored);

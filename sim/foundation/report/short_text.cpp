@@ -10,14 +10,14 @@ namespace specsim::report {
 
 namespace {
 
-constexpr std::size_t kShort = 36;  // letters that are shown as they are
+constexpr std::size_t kShort = 36;  // longest text that is shown unchanged
 
 struct Extent {
   std::size_t from = 0;
   std::size_t size = 0;
 };
 
-// The parts of a text between separators that stand outside brackets and quotes.
+// The parts of a text between separators outside brackets and quotes.
 std::vector<Extent> split(const std::string& text, char separator) {
   std::vector<Extent> parts = {{}};
   int depth = 0;
@@ -41,7 +41,7 @@ bool bracketed(const std::string& text) {
   return text.size() >= 2 && ((text.front() == '{' && text.back() == '}') || (text.front() == '[' && text.back() == ']'));
 }
 
-// The entries of a map or list; the text itself where it is neither.
+// The entries of a map or list; otherwise the text itself.
 std::vector<std::string> entries_of(const std::string& value) {
   if (!bracketed(value)) return {value};
   const std::string inner = value.substr(1, value.size() - 2);
@@ -54,20 +54,20 @@ std::vector<std::string> entries_of(const std::string& value) {
   return entries;
 }
 
-// "key: " of a map's entry; "" of a list's.
+// "key: " of a map's entry; "" for a list's.
 std::string key_of(const std::string& entry) {
   const std::vector<Extent> parts = split(entry, ':');
   return parts.size() < 2 ? "" : entry.substr(0, parts[0].size) + ": ";
 }
 
-// Whether `other` has the entry: a list's at the same place, a map's anywhere.
+// Whether `other` has the entry: at the same place in a list, anywhere in a map.
 bool has_entry(const std::vector<std::string>& other, const std::string& entry, std::size_t place, bool list) {
   return list ? place < other.size() && other[place] == entry : std::find(other.begin(), other.end(), entry) != other.end();
 }
 
 std::string short_word(const std::string& word, const std::vector<std::string>& others) {
   constexpr std::size_t kHead = 14;
-  constexpr std::size_t kBefore = 6;  // letters in front of the first that differs
+  constexpr std::size_t kBefore = 6;  // letters shown before the first different one
   std::size_t common = 0;
   for (const std::string& other : others) {
     if (other == word) continue;
@@ -79,7 +79,7 @@ std::string short_word(const std::string& word, const std::vector<std::string>& 
   return text.size() > kShort ? text.substr(0, kShort - 2) + ".." : text;
 }
 
-// An entry of which the value is shortened, against the same entry of the others.
+// An entry whose value is shortened, compared with the same entry of the others.
 std::string short_entry(const std::string& entry, std::size_t place, const std::vector<std::vector<std::string>>& others) {
   if (entry.size() <= kShort) return entry;
   const std::string key = key_of(entry);
@@ -102,7 +102,7 @@ std::string short_value(const std::string& value, const std::vector<std::string>
   if (!bracketed(value)) return short_word(value, others);
   const bool list = value.front() == '[';
   const std::vector<std::string> entries = entries_of(value);
-  std::vector<std::vector<std::string>> apart;  // values that the entries shown so far do not tell from this one
+  std::vector<std::vector<std::string>> apart;  // values that the entries shown so far do not distinguish from this one
   std::vector<std::vector<std::string>> all;
   for (const std::string& other : others)
     if (other != value) all.push_back(entries_of(other));

@@ -19,7 +19,7 @@ struct Diverted {
 TableTaker& table_taker() { return context().of<Diverted>().taker; }
 
 constexpr std::size_t kGap = 2;
-constexpr std::size_t kLeastWords = 24;  // a column of words narrower than this reads badly: the table is cut instead
+constexpr std::size_t kLeastWords = 24;  // a column of words narrower than this is hard to read: the table is cut instead
 
 std::string aligned(const std::string& text, std::size_t width, Align align) {
   const std::string space(width - std::min(width, display_width(text)), ' ');
@@ -66,7 +66,7 @@ Table::Table(std::vector<Head> heads, TableLayout layout) : heads_(std::move(hea
 void Table::add(std::vector<std::string> cells) {
   SPECSIM_CHECK(cells.size() <= heads_.size(), "{} cells under {} heads", cells.size(), heads_.size());
   cells.resize(heads_.size());
-  for (std::string& cell : cells) cell = printable(cell);  // what is escaped is wider
+  for (std::string& cell : cells) cell = printable(cell);  // escaped text is wider
   rows_.push_back(std::move(cells));
 }
 
@@ -84,7 +84,7 @@ std::string Table::line(const std::vector<std::string>& cells, const std::vector
                         const std::vector<std::size_t>& widths) const {
   std::string start(layout_.indent, ' ');
   for (const std::size_t i : columns) {
-    if (i == columns.back()) {  // may be words that go on below
+    if (i == columns.back()) {  // words may continue on the next line
       const std::size_t at = display_width(start);
       std::string text;
       const bool fits = display_width(cells[i]) <= widths[i];

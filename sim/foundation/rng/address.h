@@ -1,9 +1,9 @@
-// The addresses of random numbers. Each one of a simulation has its own, so results do not depend on threads, shards, order of
-// construction or device:
+// The addresses of random numbers. Each random number of a simulation has its own, so results do not depend on threads, shards,
+// order of construction or device:
 //
 //   key     (seed, pairing group or name of a distribution)      cells that differ only in `decode` or `cost` share a group
 //   counter word 0: purpose << 24 | position            position in the round (0..), or a part's own index
-//           word 1: round, or text position             which one is said beside each purpose
+//           word 1: round, or text position             rng::Purpose states which one for each purpose
 //           word 2: sequence, low 32 bits
 //           word 3: sequence, high 32 bits
 //
@@ -21,15 +21,15 @@ namespace specsim::rng {
 enum class Purpose : std::uint32_t {
   draft_accept = 1,  // word 1 = round; first: the draft token, second: the decision on it. In a block position = node - 1
   final_token = 2,   // word 1 = round; word 2 = sequence / 2: first for even sequences, second for odd. In a block position =
-                     // depth of the token before it, and word 2 = sequence: first
+                     // depth of the previous token, and word 2 = sequence: first
   context = 3,       // word 1 = text position; first: the context process's step
   start = 4,         // first: the start state, or the request's type
   distribution = 5,  // word 1 = index of the use; draws of the families
   judge = 6,         // word 1 = text position; first: places a token within its part (decode/simulator_fresh.cpp)
-  length = 7,        // first: where a sequence's end token comes
-  redraft = 8,       // word 1 = round, position = node; first: a draft token in place of one drawn before
+  length = 7,        // first: the position of a sequence's end token
+  redraft = 8,       // word 1 = round, position = node; first: a draft token that replaces one drawn before
   child = 9,         // word 1 = round, position = node; first: which of a node's children
-  window = 10,       // word 1 = index of the use; first: what a drafter starts its guesses from
+  window = 10,       // word 1 = index of the use; first: the start of a drafter's guesses
   altered = 11,      // position = depth, words 2 and 3 = context; first: whether a drafter's distribution there is an altered one
 };
 
@@ -37,10 +37,10 @@ constexpr std::uint32_t counter_word0(Purpose purpose, std::uint32_t position) {
   return static_cast<std::uint32_t>(purpose) << 24 | position;
 }
 
-// A uniform in [0, 1) from the high 53 bits.
+// A uniform number in [0, 1) from the high 53 bits.
 constexpr double to_unit(std::uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1.0p-53; }
 
-// FNV-1a with a final mix (the finaliser of SplitMix64): a stable 64-bit name for a text.
+// FNV-1a with a final mix (the finaliser of SplitMix64): a stable 64-bit hash of a text.
 constexpr std::uint64_t hash_text(std::string_view text, std::uint64_t basis = 0xcbf29ce484222325ULL) {
   std::uint64_t h = basis;
   for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
@@ -57,7 +57,7 @@ inline Key make_key(std::uint64_t seed, std::uint64_t group) {
   return {out[0], out[1]};
 }
 
-// A uniform random bit generator for Boost.Random's distributions, reading blocks on from one address.
+// A uniform random bit generator for Boost.Random's distributions that reads consecutive blocks from one address.
 class Stream {
  public:
   using result_type = std::uint64_t;

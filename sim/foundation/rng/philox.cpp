@@ -29,8 +29,8 @@ void scalar_batch(const CounterBatch& counters, Key key, std::size_t begin, std:
 }
 
 #if defined(__x86_64__)
-// Four counters per register, each 32-bit word in the low half of a 64-bit lane: the multiply reads low halves only, so
-// the high halves may hold rubbish until the end.
+// Four counters per register, each 32-bit word in the low half of a 64-bit lane. The multiply reads only low halves, so the high
+// halves may hold garbage until the end.
 __attribute__((target("avx2"))) void avx2_batch(const CounterBatch& counters, Key key, std::size_t count, std::uint64_t* first,
                                                 std::uint64_t* second) {
   constexpr std::size_t kGroups = 2;
@@ -120,7 +120,7 @@ __attribute__((target("avx512f"))) void avx512_batch(const CounterBatch& counter
       x1[g] = counters.c1 != nullptr ? words(counters.c1 + at) : _mm512_set1_epi64(counters.c1_common);
       const __m512i lane = counters.lanes != nullptr ? words(counters.lanes + at)
                                                      : _mm512_add_epi64(_mm512_set1_epi64(static_cast<std::int64_t>(at)), steps);
-      // The carry into the high half is rubbish like all that the multiply does not read.
+      // The carry into the high half is garbage, which the multiply does not read.
       x2[g] = _mm512_add_epi64(lane, _mm512_set1_epi64(counters.c2));
       x3[g] = _mm512_set1_epi64(counters.c3);
     }
@@ -137,7 +137,7 @@ __attribute__((target("avx512f"))) void avx512_batch(const CounterBatch& counter
     }
     constexpr __mmask16 kEven = 0x5555;
     for (std::size_t g = 0; g < kGroups; ++g) {
-      // The low half of one register, and that of the other moved up.
+      // The low half of one register, and that of the other shifted up.
       const __m512i word0 = _mm512_mask_mov_epi32(_mm512_slli_epi64(x1[g], 32), kEven, x0[g]);
       const __m512i word1 = _mm512_mask_mov_epi32(_mm512_slli_epi64(x3[g], 32), kEven, x2[g]);
       _mm512_mask_storeu_epi64(first + i + kLanesOfRegister * g, inside[g], word0);

@@ -24,9 +24,9 @@ struct BitsPair {
 };
 BitsPair philox_bits(Block counter, Key key);
 
-// Blocks for many counters: counter i is (c0 + positions[i], c1[i], c2 + lanes[i], c3).
-// Same result as philox_bits one at a time, about four times as fast where the processor has AVX2.
-// positions == nullptr: all are 0. c1 == nullptr: all use c1_common. lanes == nullptr: lane i is i.
+// Blocks for many counters: counter i is (c0 + positions[i], c1[i], c2 + lanes[i], c3). The results equal those of philox_bits
+// one at a time, about four times as fast if the processor has AVX2. positions == nullptr: all are 0. c1 == nullptr: all use
+// c1_common. lanes == nullptr: lane i is i.
 struct CounterBatch {
   std::uint32_t c0 = 0;
   const std::uint32_t* positions = nullptr;

@@ -1,4 +1,4 @@
-// Batches of Philox by chosen instructions, for tests; a simulation takes the widest that the processor has (philox_batch).
+// Batches of Philox with chosen instructions, for tests; simulations use the widest that the processor has (philox_batch).
 #pragma once
 
 #include "sim/foundation/rng/philox.h"
@@ -7,7 +7,7 @@ namespace specsim::rng {
 
 enum class Instructions { plain, avx2, avx512 };
 
-// What philox_batch does; false, and nothing done, where the processor lacks the instructions.
+// Does what philox_batch does. Returns false, and does nothing, if the processor lacks the instructions.
 bool philox_batch_by(Instructions instructions, const CounterBatch& counters, Key key, std::size_t count, std::uint64_t* first,
                      std::uint64_t* second);
 

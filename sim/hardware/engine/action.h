@@ -1,7 +1,7 @@
-// What an event does: a small callable kept inside the event, never on the heap.
+// An event's action: a small callable stored inside the event, never on the heap.
 //
-// Any trivially copyable callable of at most kBytes bytes, called with nothing: a lambda that captures a few pointers and
-// numbers. A larger one does not compile; keep its state in an object and capture a pointer to it.
+// Accepts any trivially copyable callable of at most kBytes bytes that takes no arguments: a lambda that captures a few pointers
+// and numbers. A larger callable does not compile; keep its state in an object and capture a pointer to it.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +40,7 @@ class Action {
   }
 
   explicit operator bool() const { return call_ != nullptr; }
-  // Calls a copy, which lies on the stack: the action itself may be overwritten meanwhile.
+  // Calls a copy on the stack, because the action itself may be overwritten meanwhile.
   void operator()() const { call_(storage_); }
 
  private:

@@ -4,7 +4,7 @@ namespace specsim::engine {
 
 namespace {
 
-// Not commutative, so that order counts; two multiplications a word are enough to spread every bit.
+// Not commutative, so that the order matters; two multiplications per word are enough to spread every bit.
 constexpr std::uint64_t stir(std::uint64_t hash, std::uint64_t word) {
   hash = (hash ^ word) * 0x9fb21c651e98df25ULL;
   hash ^= hash >> 32;
@@ -68,7 +68,7 @@ std::uint64_t EventLoop::run_some(SimTime until, std::uint64_t most) {
     --live_;
     ++executed_;
     now_ = SimTime::from_ps(time_ps);
-    event.action();  // works on a copy of itself: its place is free to be taken by what it schedules
+    event.action();  // works on a copy of itself, so that events which it schedules may reuse its place
   }
   return executed_ - before;
 }

@@ -1,19 +1,19 @@
-// A discrete-event engine: a clock, and events that happen in order. It knows nothing of tokens.
+// A discrete-event engine: a clock, and events that run in order. It does not depend on tokens.
 //
 // Order. Events run by (time, priority, sequence): earlier first, then the lower priority number, then first scheduled first
-//   run. There is one comparator, `<` on the key of key_heap.h, and no other order anywhere: neither memory addresses, nor
-//   hashes, nor threads have a say, so a simulation is a function of its inputs.
-// Ties. An event scheduled for now runs after the running one returns, before time moves on, and after those of equal time and
-//   priority that were scheduled earlier. A lower priority number scheduled for now runs before what is waiting at now.
+//   run. The only comparator is `<` on the key of key_heap.h. Memory addresses, hashes and threads do not affect the order, so a
+//   simulation is a function of its inputs.
+// Ties. An event scheduled for now runs after the running one returns, before time moves on, and after events of equal time and
+//   priority that were scheduled earlier. An event with a lower priority number scheduled for now runs before the events that
+//   wait at now.
 // Cancellation. cancel(id) is true if and only if the event was still pending; it will then not run. An event is no longer
-//   pending once it runs: cancelling itself, one that ran, or one cancelled before is false. An EventId names one event for
-//   ever, for it holds the event's sequence number; the default EventId names none.
-// Errors, all failed checks (sim/foundation/base/check.h): scheduling before now, a priority above 15, an empty action, more than
-// 2^20
-//   events pending, more than 2^40 ever scheduled, a time past the end of SimTime, running the engine from inside an event.
-//   An exception thrown by an action passes through run(); that event counts as executed, and the engine can run on.
+//   pending once it runs. Cancelling the running event, or one that ran or was cancelled before, returns false. An EventId names
+//   one event for ever because it holds the event's sequence number; the default EventId names none.
+// Errors, all failed checks (sim/foundation/base/check.h): scheduling before now, a priority above 15, an empty action, more
+//   than 2^20 events pending, more than 2^40 ever scheduled, a time past the end of SimTime, running the engine from inside an
+//   event. An exception thrown by an action passes through run(); that event counts as executed, and the engine can run on.
 // Complexity, for n events pending: schedule and step O(log n); cancel O(1), amortised: the key stays in the heap until it
-//   comes to the top, or until dead keys outnumber the living and are swept out. Memory is allocated only when more events are
+//   reaches the top, or until cancelled keys outnumber live ones and are removed. Memory is allocated only when more events are
 //   pending than ever before.
 // Threads: none. One engine belongs to one thread; different engines are independent.
 #pragma once
@@ -56,7 +56,7 @@ class EventLoop : boost::noncopyable {
   [[nodiscard]] std::size_t pending() const { return live_; }
   [[nodiscard]] std::uint64_t executed() const { return executed_; }
 
-  // The label is for the fingerprint: what kind of event it is.
+  // The label goes into the fingerprint: the kind of event.
   template <class F>
   EventId schedule_at(SimTime at, const F& action, Priority priority = kNormal, std::uint32_t label = 0) {
     if (at < now_ || priority > kLast) [[unlikely]]
@@ -89,14 +89,14 @@ class EventLoop : boost::noncopyable {
   bool step();
   // Runs until nothing is pending, or stop(). Returns how many events ran.
   std::uint64_t run();
-  // Runs every event up to and including `until`, those scheduled on the way too; then now() is `until`, unless stop() was
+  // Runs every event up to and including `until`, also those scheduled meanwhile. now() is then `until`, unless stop() was
   // called. Returns how many events ran.
   std::uint64_t run_until(SimTime until);
-  // From inside an event: the run ends after it. What is pending stays pending.
+  // Called from inside an event: the run ends after that event. Pending events stay pending.
   void stop() { stopped_ = true; }
 
-  // A 64-bit hash over (time, priority, sequence, label) of every event executed from here on, in order: a change of behaviour
-  // is seen as one changed number. It does not depend on how the heap lays out its keys, nor on the slots.
+  // A 64-bit hash over (time, priority, sequence, label) of every event executed from here on, in order, so that a change of
+  // behaviour shows as one changed number. It depends neither on the heap's layout of keys nor on the slots.
   void record_fingerprint() { fingerprinting_ = true; }
   [[nodiscard]] std::uint64_t fingerprint() const { return fingerprint_; }
 
@@ -129,13 +129,13 @@ class EventLoop : boost::noncopyable {
       refuse(now_, kNormal);
     return sequence_++;
   }
-  // Out of line: the texts would crowd the code that schedules.
+  // Not inlined: the messages would enlarge the code that schedules.
   [[noreturn]] void refuse(SimTime at, Priority priority) const;
   std::uint32_t new_slot();
   // Runs up to `most` events that are due at `until` or before.
   std::uint64_t run_some(SimTime until, std::uint64_t most);
 
-  KeyHeap heap_;  // the live keys and the dead ones
+  KeyHeap heap_;  // live and cancelled keys
   std::vector<Event> events_;
   std::uint32_t first_free_ = kNoSlot;
   std::size_t live_ = 0;

@@ -1,12 +1,12 @@
 // A server with a fixed number of units and one queue, first come, first served: a GPU, a stream, a pool of slots.
 //
 // Order. A request starts at once if a unit is free, else when it is at the head of the queue and a unit becomes free; none
-//   overtakes another. When a job finishes, the next one starts first (its on_start runs) and then the finished one's
-//   on_finish: a request made there queues behind those who wait. Finishes at the same moment come in the order of their
-//   starts, and among other events at that moment as the priority given to the server says.
-// Cancellation: none; what is asked for is served.
+//   overtakes another. When a job finishes, the next one starts first (its on_start runs) and then the finished job's on_finish
+//   runs: a request made there queues after those who wait. Jobs that finish at the same moment finish in the order of their
+//   starts; other events at that moment are ordered by the priority given to the server.
+// Cancellation: none; every request is served.
 // Errors: a capacity of 0 is a failed check.
-// Complexity: O(1) a request beside its one event; memory is allocated only when the queue is longer than ever before.
+// Complexity: O(1) per request plus its one event; memory is allocated only when the queue is longer than ever before.
 #pragma once
 
 #include "sim/foundation/base/sim_time.h"
@@ -29,7 +29,7 @@ class FifoServer : boost::noncopyable {
   // The engine, and a timeline if there is one, must outlive the server.
   FifoServer(EventLoop& engine, std::string lane, unsigned capacity = 1, Priority finish_priority = kNormal);
 
-  // Asks for `service` of one unit. The name is for the timeline and must stay valid.
+  // Requests `service` time of one unit. The name is for the timeline and must stay valid.
   void request(Duration service, Action on_finish = {}, Action on_start = {}, const char* name = "job") {
     in_system_.up(engine_.now());
     ++requested_;
@@ -51,10 +51,10 @@ class FifoServer : boost::noncopyable {
   [[nodiscard]] uint128 busy_ps() const { return in_service_.area_ps(engine_.now()); }
   [[nodiscard]] uint128 in_system_ps() const { return in_system_.area_ps(engine_.now()); }
   [[nodiscard]] double mean_in_system() const { return in_system_.mean(engine_.now()); }
-  // The busy part of the units' time so far, 0..1.
+  // The fraction of the units' time that was busy so far, 0..1.
   [[nodiscard]] double utilisation() const { return in_service_.mean(engine_.now()) / static_cast<double>(units_.size()); }
 
-  // From here on every service is a span: in the lane of this name, or with more units than one in "lane/0", "lane/1", ...
+  // From here on every service is a span, in the lane of this name, or with several units in "lane/0", "lane/1", ...
   void trace(Timeline& timeline);
 
  private:

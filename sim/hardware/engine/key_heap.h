@@ -7,12 +7,12 @@
 //   sequence   40 bits   counted up by every scheduling, so that equal (time, priority) run first in, first out
 //   slot       20 bits   where the event's record lies; never decides, for sequences are unique
 //
-// so that (time, priority, sequence) is compared by `<` on the word: the only comparator there is. It also bounds an engine to
-// 2^20 events pending and 2^40 scheduled (1.1e12: half a day at 20 million a second); more is a failed check.
+// (time, priority, sequence) is thus compared by `<` on the word, the only comparator. The layout also limits an engine to 2^20
+// events pending and 2^40 scheduled (1.1e12: half a day at 20 million per second); more is a failed check.
 //
-// The heap has four children a node, and four keys fill a cache line: a level costs one line and a choice of the least of
-// four without branches. push and pop are O(log n). The root of an event being executed stays as a hole until the next
-// change: an event that schedules its successor then costs one descent instead of a descent and a climb.
+// Each node has four children, and four keys fill a cache line: a level costs one line and a branch-free choice of the least of
+// four. push and pop are O(log n). While an event runs, its root stays empty (a hole) until the next change: an event that
+// schedules its successor then costs one descent instead of a descent and a climb.
 #pragma once
 
 #include "sim/foundation/base/line_allocator.h"
@@ -35,13 +35,13 @@ static_assert(kPriorityBits + kSequenceBits + kSlotBits == 64);
 constexpr Key make_key(std::int64_t time_ps, std::uint64_t priority, std::uint64_t id) {
   return Key{static_cast<std::uint64_t>(time_ps)} << 64 | priority << (kSequenceBits + kSlotBits) | id;
 }
-// The comparator: 1 if a runs before b, else 0. Times have no sign bit, so the difference's is the answer; as arithmetic it
-// stays free of jumps, and which of two keys is less is a coin toss that a jump would lose half of the time.
+// The comparator: 1 if a runs before b, else 0. Times have no sign bit, so the sign of the difference is the answer. It is
+// arithmetic without a branch because the outcome is random, so a branch predictor would miss half of the time.
 constexpr std::size_t precedes(Key a, Key b) { return static_cast<std::size_t>((a - b) >> 127); }
 
 constexpr std::int64_t time_of(Key key) { return static_cast<std::int64_t>(key >> 64); }
 constexpr unsigned priority_of(Key key) { return static_cast<unsigned>(static_cast<std::uint64_t>(key) >> (64 - kPriorityBits)); }
-// Sequence and slot: an event's name, never given twice.
+// Sequence and slot: an event's name, never reused.
 constexpr std::uint64_t id_of(Key key) { return static_cast<std::uint64_t>(key) & ((std::uint64_t{1} << 60) - 1); }
 constexpr std::uint64_t make_id(std::uint64_t sequence, std::uint32_t slot) { return sequence << kSlotBits | slot; }
 constexpr std::uint64_t sequence_of(std::uint64_t id) { return id >> kSlotBits; }
@@ -51,7 +51,7 @@ class KeyHeap {
  public:
   KeyHeap() : keys_(kRoot + 1, kNone) {}
 
-  // Keys held, a hole not counted.
+  // Keys in the heap, not counting a hole.
   [[nodiscard]] std::size_t size() const { return end_ - kRoot - (hole_ ? 1 : 0); }
 
   void push(Key key) {
@@ -77,18 +77,18 @@ class KeyHeap {
     return keys_[kRoot];
   }
 
-  // Calls visit(key) for the keys right below the root: one of them, or a key yet to be pushed, comes to the top next. In a
-  // small heap it calls nothing: there, what the keys stand for is in the cache anyway.
+  // Calls visit(key) for the keys right below the root: one of them, or a key yet to be pushed, reaches the top next. In a small
+  // heap it calls nothing because the events are in the cache anyway.
   template <class Visit>
   void visit_next(Visit&& visit) const {
     if (end_ < 256) return;
     for (std::size_t i = kRoot + 1; i <= kRoot + 4; ++i) visit(keys_[i]);
   }
 
-  // Takes the least key away: its place is a hole until the next push or top. Only right after top().
+  // Removes the least key: its place is a hole until the next push or top. Only right after top().
   void pop() { hole_ = true; }
 
-  // Keeps the keys for which keep(key) says so, in O(n).
+  // Keeps the keys for which keep(key) is true, in O(n).
   template <class Keep>
   void filter(Keep&& keep) {
     if (hole_) close_hole();
@@ -103,7 +103,7 @@ class KeyHeap {
     for (std::size_t i = (end_ - 1) / 4 + 2; i >= kRoot; --i) sift_down_from(i, keys_[i]);
   }
 
-  // After every key, for the last sequence is never given.
+  // Greater than every key, since the last sequence number is never used.
   static constexpr Key kNone = ~Key{0} >> 1;
 
  private:
@@ -120,7 +120,7 @@ class KeyHeap {
 
   void sift_down(Key key) { sift_down_from(kRoot, key); }
 
-  // The keys behind the end are kNone up to the end of their line, so four children can always be read.
+  // The keys after the end are kNone up to the end of their line, so four children can always be read.
   void sift_down_from(std::size_t i, Key key) {
     Key* const keys = keys_.data();
     const std::size_t end = end_;

@@ -1,5 +1,5 @@
-// A count that changes over simulated time, and its integral: how many jobs, and how many job-picoseconds. Exact, for both
-// are whole numbers; Little's law therefore holds on a finite path to the last picosecond.
+// A count that changes over simulated time, and its integral: how many jobs, and how many job-picoseconds. Both are whole numbers
+// and therefore exact; Little's law holds on a finite path to the last picosecond.
 #pragma once
 
 #include "sim/foundation/base/sim_time.h"
@@ -12,7 +12,7 @@ namespace specsim::engine {
 class Level {
  public:
   [[nodiscard]] std::uint64_t count() const { return count_; }
-  // Times must not go back: a failed check.
+  // Times must not decrease: a failed check.
   void up(SimTime now) {
     pass(now);
     ++count_;

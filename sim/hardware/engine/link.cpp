@@ -30,7 +30,7 @@ SimTime Link::send(std::uint64_t bytes, Action on_delivery, const char* name) {
   return delivery;
 }
 
-// What is ahead of now is one stretch without gaps: it was all sent by now.
+// The transmissions that remain after now form one stretch without gaps, because all of their messages were sent by now.
 Duration Link::busy() const { return free_at_ > engine_.now() ? transmitting_ - (free_at_ - engine_.now()) : transmitting_; }
 
 void Link::trace(Timeline& timeline) {

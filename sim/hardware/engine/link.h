@@ -1,11 +1,11 @@
 // One direction of a link: messages are transmitted one after the other and arrive a fixed latency later.
 //
-// Order. A message starts when it is sent and every earlier one has left; its transmission takes bytes / bandwidth, rounded to
-//   the nearest picosecond, and it is delivered `latency` after its last byte left. Deliveries come in the order of sending,
-//   also when they fall on the same picosecond.
-// Cancellation: none; what is sent arrives.
+// Order. A message starts when it has been sent and every earlier one has left. Its transmission takes bytes / bandwidth,
+//   rounded to the nearest picosecond. It is delivered `latency` after its last byte left. Deliveries come in the order of
+//   sending, also when they fall on the same picosecond.
+// Cancellation: none; every message arrives.
 // Errors: a bandwidth that is not positive and finite is a failed check, as is a delivery past the end of SimTime.
-// Complexity: O(1) a message beside its one event.
+// Complexity: O(1) per message plus its one event.
 #pragma once
 
 #include "sim/foundation/base/sim_time.h"
@@ -32,15 +32,16 @@ class Link : boost::noncopyable {
   [[nodiscard]] Duration transmission(std::uint64_t bytes) const {
     return Duration::from_ps(static_cast<double>(bytes) * 1e12 / bytes_per_second_);
   }
-  // When the link is done with all that was sent so far; may be in the past.
+  // When the link has transmitted everything sent so far; may be in the past.
   [[nodiscard]] SimTime free_at() const { return free_at_; }
   [[nodiscard]] std::uint64_t sent() const { return sent_; }
   [[nodiscard]] std::uint64_t sent_bytes() const { return sent_bytes_; }
-  // Time spent transmitting so far, and of that sent altogether.
+  // Time spent transmitting so far, and the total transmission time of everything sent.
   [[nodiscard]] Duration busy() const;
   [[nodiscard]] Duration busy_when_done() const { return transmitting_; }
 
-  // From here on every transmission is a span in the lane of this name; the latency is an argument of it, not a part.
+  // From here on every transmission is a span in the lane of this name. The latency is an argument of the span, not part of its
+  // length.
   void trace(Timeline& timeline);
 
  private:

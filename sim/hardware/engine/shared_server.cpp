@@ -9,7 +9,7 @@ namespace specsim::engine {
 
 namespace {
 
-// Halves, common where two jobs share, go to the even picosecond: upwards always, they would add up.
+// Halves, common when two jobs share, round to the even picosecond: always rounding them up would accumulate an error.
 double nearest(double ps) { return std::nearbyint(std::max(ps, 0.0)); }
 
 }  // namespace
@@ -62,7 +62,8 @@ void SharedServer::divide() {
     job.capped = false;
     weights += job.share.weight;
   }
-  // Whoever would get more than its greatest share gets just that; the rest is divided again, until no one else would.
+  // A job that would get more than its greatest share gets just that share; the rest is divided again, until no job exceeds its
+  // share.
   for (bool again = true; again && weights > 0.0;) {
     again = false;
     const double per_weight = speed / weights;

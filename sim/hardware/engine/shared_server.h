@@ -1,18 +1,18 @@
-// A server that all active jobs share: a GPU whose bandwidth is divided among what runs on it.
+// A server that all active jobs share: a GPU whose bandwidth is divided among the running jobs.
 //
-// Rates. Work is measured in picoseconds at full speed. Each job has a weight and a greatest share; the full speed, 1, is
-//   divided in proportion to the weights, except that no job gets more than its greatest share, and what it leaves goes to the
-//   others in proportion again. Rates change only when a job comes or finishes, and then at once; the speed is never left
-//   unused while some job could take more of it.
-// Order. Jobs that finish at the same moment leave together: the others' rates rise first, then the finished ones' on_finish
-//   run in the order in which they came.
-// Rounding. A job finishes on the picosecond nearest to where its work runs out, and remaining work is kept in double
-//   precision: timetables with dyadic shares come out to the picosecond, the work done differs from the work asked by at most
-//   half a picosecond a job and rounding, and no error is carried from one job to another.
-// Cancellation: none; what is asked for is served.
+// Rates. Work is measured in picoseconds at full speed. Each job has a weight and a greatest share. The full speed, 1, is
+//   divided in proportion to the weights, except that no job gets more than its greatest share; the rest goes to the other jobs,
+//   again in proportion. Rates change only when a job arrives or finishes, and then at once. No speed is left unused while some
+//   job could take more of it.
+// Order. Jobs that finish at the same moment leave together: the other jobs' rates rise first, then the finished jobs'
+//   on_finish run in the order in which the jobs arrived.
+// Rounding. A job finishes on the picosecond nearest to the end of its work, and remaining work is kept in double precision.
+//   Timetables with dyadic shares are exact to the picosecond. The work done differs from the requested work by at most half a
+//   picosecond per job plus rounding. No error is carried from one job to another.
+// Cancellation: none; every request is served.
 // Errors: a weight or greatest share that is not positive and finite, or a share above 1, is a failed check.
-// Complexity: O(n) for n active jobs whenever one comes or goes, and O(n) again for each round of capped shares; one pending
-//   event in all.
+// Complexity: O(n) for n active jobs whenever one arrives or finishes, and O(n) again for each round of capped shares; one
+//   pending event in all.
 #pragma once
 
 #include "sim/foundation/base/sim_time.h"
@@ -47,19 +47,20 @@ class SharedServer : boost::noncopyable {
   [[nodiscard]] std::size_t active() const { return jobs_.size(); }
   [[nodiscard]] std::uint64_t requested() const { return requested_; }
   [[nodiscard]] std::uint64_t finished() const { return requested_ - jobs_.size(); }
-  // Picoseconds with at least one job, and job-picoseconds in the system, so far; exact.
+  // Picoseconds with at least one job so far, and job-picoseconds in the system; exact.
   [[nodiscard]] Duration busy() const;
   [[nodiscard]] uint128 in_system_ps() const { return in_system_.area_ps(engine_.now()); }
   [[nodiscard]] double mean_in_system() const { return in_system_.mean(engine_.now()); }
-  // Work asked for so far, and work done: the integral of the rates, summed up apart from the jobs' remainders.
+  // Work requested so far, and work done: the integral of the rates, summed separately from the jobs' remainders.
   [[nodiscard]] Duration work_asked() const { return work_asked_; }
   [[nodiscard]] double work_done_ps() const;
 
-  // From here on every job is a span, from coming to leaving: in the first of the lanes "lane/0", "lane/1", ... that is free.
+  // From here on every job is a span, from its arrival to its end: in the first of the lanes "lane/0", "lane/1", ... that is
+  // free.
   void trace(Timeline& timeline) { timeline_ = &timeline; }
 
  private:
-  static constexpr std::size_t kNoLane = ~std::size_t{0};  // came before the tracing
+  static constexpr std::size_t kNoLane = ~std::size_t{0};  // arrived before the tracing began
 
   struct Job {
     double remaining_ps = 0.0;
@@ -83,7 +84,7 @@ class SharedServer : boost::noncopyable {
   EventLoop& engine_;
   std::string lane_;
   Priority finish_priority_;
-  std::vector<Job> jobs_;  // in the order in which they came
+  std::vector<Job> jobs_;  // in the order of arrival
   std::vector<Job> leaving_;
   double total_rate_ = 0.0;
   SimTime changed_;

@@ -47,7 +47,7 @@ struct Plausible {
   const char* hint;
 };
 
-// Outside these a figure is more likely in other units than true.
+// A figure outside these limits is more likely in the wrong unit than true.
 constexpr std::array<Plausible, 6> kPlausible = {{{"memory_gb", 1, 2000, "gigabytes"},
                                                   {"bandwidth_gb_per_s", 40, 40000, "gigabytes per second, 3350 for an H100"},
                                                   {"bf16_tflops", 1, 20000, "dense teraflops, 989 for an H100"},
@@ -137,25 +137,25 @@ double product_seconds(const Hardware& hardware, double rows, double inner, doub
 
 const std::vector<Parameter>& hardware_parameters() {
   static const std::vector<Parameter> parameters = {
-      {"preset", Type::text, "", "a GPU's name or file; the other keys replace its own", {}, {}},
+      {"preset", Type::text, "", "a GPU's name or file; the other keys override its values", {}, {}},
       {"name", Type::text, "", "name that its maker gave it", {}, {}},
       {"aliases", Type::value_list, "", "further names", {}, {}},
       {"source", Type::text, "", "where the figures come from", {}, {}},
-      {"unverified", Type::boolean, "false", "figures from memory, nobody has checked them", {}, {}},
+      {"unverified", Type::boolean, "false", "figures from memory, not verified", {}, {}},
       figure("memory_gb", {}, "memory, 1e9 bytes"),
       figure("bandwidth_gb_per_s", {}, "bandwidth of that memory, by the data sheet"),
       figure("bf16_tflops", {}, "dense bf16 arithmetic, by the data sheet"),
       {"bf16", Type::boolean, "true", "false: it has no bf16, and bf16_tflops is of fp16", {}, {}},
       figure("fp8_tflops", "", "dense fp8 arithmetic"),
       figure("int8_tops", "", "dense int8 arithmetic"),
-      figure("dp4a_tops", "0", "int8 arithmetic of plain cores (dp4a), of GPUs whose tensor cores have none; 0: not known"),
+      figure("dp4a_tops", "0", "int8 arithmetic of plain cores (dp4a), of GPUs whose tensor cores have no int8; 0: not known"),
       figure("fp4_tflops", "", "dense fp4 arithmetic"),
       figure("multiprocessors", {}, "streaming multiprocessors, compute units or cores"),
       figure("compute_capability", "0", "NVIDIA's number of the architecture, 9.0 for Hopper; 0: not known"),
       figure("l2_mb", "", "last-level cache"),
       figure("link_gb_per_s", "32", "rate of the link to a peer GPU, one direction"),
       figure("link_latency_us", "10", "time of an all-reduce of a few bytes, launched by the host"),
-      figure("graph_link_latency_us", "", "time of such an all-reduce in a captured graph; link_latency_us where not given"),
+      figure("graph_link_latency_us", "", "time of such an all-reduce in a captured graph; default: link_latency_us"),
       {"mesh_gpus",
        Type::integer,
        "0",
@@ -166,29 +166,33 @@ const std::vector<Parameter>& hardware_parameters() {
       {"linked_gpus",
        Type::integer,
        "8",
-       "GPUs that the links join; more are on a network, which is not priced",
+       "GPUs that the links join; more GPUs need a network, which is not modelled",
        config::between(1, 1e6),
        {}},
       {"kernels", Type::text, "", "fits of single kernels by engine and dtype: a name of configs/kernels, or a file", {}, {}},
-      {"kernels_beside", Type::text, "", "fits of another GPU, for kinds, engines and dtypes that its own have none of", {}, {}},
-      {"allreduce_kernels", Type::text, "", "fits of another GPU with links of the same kind: their all-reduces alone", {}, {}},
+      {"kernels_beside",
+       Type::text,
+       "",
+       "fits of another GPU, for kinds, engines and dtypes that this GPU's own fits lack",
+       {},
+       {}},
+      {"allreduce_kernels", Type::text, "", "fits of another GPU with links of the same kind, used for all-reduces only", {}, {}},
       {"attention_share",
        Type::number,
        "",
-       "share of the bandwidth that attention by those fits reaches here, where they are another GPU's; by the two data sheets "
-       "where not given",
+       "share of the bandwidth that attention reaches here with another GPU's fits; default: computed from the two data sheets",
        config::between(0.05, 2),
        {}},
       {"kernels_engine",
        Type::text,
        "",
-       "engine whose fits price engines without kernels of their own, in place of the calibration",
+       "engine whose fits estimate engines without kernels of their own, in place of the calibration",
        {},
        kernel_engines()},
-      figure("kernels_spread", "0", "least standard deviation of the logarithm of a price by them, where they are another GPU's"),
-      {"calibration", Type::value, "{}", "what measurements say of its matrix products", {}, {}},
+      figure("kernels_spread", "0", "least standard deviation of the logarithm of a time estimated by another GPU's fits"),
+      {"calibration", Type::value, "{}", "measured efficiencies of its matrix products", {}, {}},
       {"power", Type::value, "", "power of the board: limit_w, idle_w, memory_w, compute_w, cap_w, spread, source", {}, {}},
-      {"price", Type::value, "", "dollars_per_hour of one GPU, and its source, a list with its date", {}, {}}};
+      {"price", Type::value, "", "dollars_per_hour of one GPU, and the source, a list with its date", {}, {}}};
   return parameters;
 }
 
@@ -198,31 +202,31 @@ const config::Fields<Calibration>& calibration_fields() {
   using C = Calibration;
   const config::Interval us = config::between(0, 1e6);
   static const config::Fields<C> fields = {
-      {"source", &C::source, "what it was fitted to"},
-      {"fitted_on", &C::fitted_on, "another GPU, whose measurements these are"},
+      {"source", &C::source, "measurements that it was fitted to"},
+      {"fitted_on", &C::fitted_on, "another GPU, the source of these measurements"},
       {"memory_efficiency", &C::memory_efficiency, "share of the bandwidth that a long stream of weights reaches",
        config::between(0.01, 1.2)},
       {"feed_tb_per_s", &C::feed_tb_per_s, "operands into all multiprocessors, through the second-level cache",
        config::between(0.01, 1000)},
-      {"overlap_power", &C::overlap_power, "p-norm of memory, arithmetic and feed: 1 one after the other, large all at once",
+      {"overlap_power", &C::overlap_power, "p-norm of memory, arithmetic and feed: 1: one after the other, large: all at once",
        config::between(1, 100)},
       {"kernel_us", &C::kernel_us, "a matrix product's fixed time", us},
       {"split_us", &C::split_us, "a second kernel that adds up partial sums", us},
-      {"odd_rows_penalty", &C::odd_rows_penalty, "relative, of products over 65 rows and more, well below a power of two",
-       config::between(0, 10)},
-      {"wide_penalty", &C::wide_penalty, "relative, of memory traffic beyond 16 rows", config::between(0, 10)},
+      {"odd_rows_penalty", &C::odd_rows_penalty,
+       "extra time, relative, of products over 65 rows and more, well below a power of two", config::between(0, 10)},
+      {"wide_penalty", &C::wide_penalty, "extra time, relative, of memory traffic beyond 16 rows", config::between(0, 10)},
       {"attention_efficiency", &C::attention_efficiency, "share of the bandwidth that reading keys and values reaches",
        config::between(0.01, 1.2)},
       {"attention_us", &C::attention_us, "attention's fixed time in a layer", us},
       {"unequal_contexts", &C::unequal_contexts,
-       "attention over contexts of a live server, over that of as many equal ones; where it is not given, the engine's",
+       "time of attention over a live server's contexts, over that of as many equal contexts; default: the engine's",
        config::between(1, 10)},
-      {"experts_us", &C::experts_us, "what a layer's experts take beside their products: choosing, sorting, activation, sum", us},
+      {"experts_us", &C::experts_us, "time of a layer of experts besides its products: choosing, sorting, activation, sum", us},
       {"elementwise_us", &C::elementwise_us, "norms, rotary embedding, activation and residuals of a layer", us},
       {"most_small_rows", &C::most_small_rows, "most rows of products that take tiles of at most 64 rows",
        config::between(64, 1e6)},
       {"spread", &C::spread,
-       "standard deviation of the logarithm of a product's price; 0.15 where another GPU's measurements serve",
+       "standard deviation of the logarithm of a product's estimated time; use 0.15 with another GPU's measurements",
        config::between(0, 10)}};
   return fields;
 }
@@ -238,8 +242,8 @@ const config::Fields<HourlyPrice>& price_fields() {
 
 namespace {
 
-// The least standard deviation of the logarithm of a price by another architecture's fits: each measured GPU that was left out in
-// turn was missed by 5 to 16 % in the middle (docs/results/prices.md).
+// The least standard deviation of the logarithm of a time estimated by another architecture's fits. When each measured GPU was
+// left out in turn, its median error was 5 to 16 % (`docs/results/prices.md`).
 constexpr double kTransferSpread = 0.25;
 
 }  // namespace
@@ -262,7 +266,7 @@ const std::vector<Hardware>& measured_gpus() {
 
 namespace {
 
-// The GPU that the fits of that name were measured on; none for a file of the user's.
+// The GPU that the fits of that name were measured on; none for a user's file.
 std::optional<Hardware> gpu_of_fits(const std::string& kernels) {
   const std::vector<std::string> names = preset_names(PresetKind::hardware);
   if (std::find(names.begin(), names.end(), kernels) == names.end()) return std::nullopt;
@@ -270,14 +274,14 @@ std::optional<Hardware> gpu_of_fits(const std::string& kernels) {
   return read_hardware(PresetChoice{kernels, {}, {}}, none);
 }
 
-// Whether the all-reduces of these fits were measured over NVLink; of fits without a preset's name it is taken to be so.
+// Whether the all-reduces of these fits were measured over NVLink; assumed if the fits have no preset's name.
 bool went_over_nvlink(const std::string& kernels) {
   const std::optional<Hardware> measured = gpu_of_fits(kernels);
   return !measured || has_nvlink(*measured);
 }
 
-// Fits for a GPU of which nothing but the data sheet is known: those of the nearest architecture whose products were measured.
-// Every one of configs/hardware has fits or a calibration of its own, so that none of them asks this.
+// Fits for a GPU of which only the data sheet is known: those of the nearest architecture with measured products. Every GPU of
+// configs/hardware has fits or a calibration of its own and never reaches this function.
 void lend_kernels(Hardware& hardware) {
   const Hardware* nearest = nullptr;
   const auto apart = [&](const Hardware& one) { return std::abs(one.compute_capability - hardware.compute_capability); };
@@ -328,7 +332,7 @@ Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics) {
   hardware.compute_capability = a.number("compute_capability");
   hardware.kernels_spread = a.number("kernels_spread");
   if (a.has("kernels_engine")) hardware.kernels_engine = a.text("kernels_engine");
-  // A calibration of the user's own is not overruled by fits of the preset's.
+  // The preset's fits do not override a calibration that the user gave.
   const bool own_calibration = spec.is_map() && spec.find("calibration") != nullptr && spec.find("kernels") == nullptr;
   if (a.has("kernels") && !own_calibration) {
     hardware.kernels_name = a.text("kernels");
@@ -352,7 +356,8 @@ Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics) {
   hardware.linked_gpus = static_cast<double>(a.integer("linked_gpus"));
   hardware.link_latency = 1e-6 * a.number("link_latency_us");
   hardware.graph_link_latency = a.has("graph_link_latency_us") ? 1e-6 * a.number("graph_link_latency_us") : hardware.link_latency;
-  // All-reduces were measured over the measured GPU's own links: not over those of a PCIe board of its chip, nor over the user's.
+  // All-reduces were measured over the measured GPU's own links, so their fits do not apply to a PCIe board with the same chip,
+  // nor to links that the user gave.
   const auto given = [&](const char* key) { return spec.is_map() && spec.find(key) != nullptr; };
   const bool own_link = given("link_gb_per_s") || given("link_latency_us") || given("graph_link_latency_us");
   hardware.other_links = (own_link && !given("kernels")) ||

@@ -21,20 +21,20 @@ struct ProductTile {
 constexpr std::array<ProductTile, 10> kProductTiles = {
     {{64, 16}, {64, 32}, {64, 64}, {64, 128}, {128, 16}, {128, 32}, {128, 64}, {128, 128}, {128, 256}, {256, 128}}};
 constexpr std::array<double, 7> kProductSplits = {1, 2, 3, 4, 6, 8, 16};
-constexpr double kProductStep = 64.0;    // what a tile takes of the inner dimension at a time
+constexpr double kProductStep = 64.0;    // how much of the inner dimension a tile takes at a time
 constexpr double kWaveTile = 128.0;      // rows and columns of a usual tile
 constexpr double kSmallWaveTile = 64.0;  // the same of a small one
-constexpr double kWideTileRows = 256.0;  // rows of the largest tile, which is taken where one wave of it does
-constexpr double kWideTileOver = 192.0;  // rows up to which no library takes such tiles
+constexpr double kWideTileRows = 256.0;  // rows of the largest tile, used if one wave of such tiles suffices
+constexpr double kWideTileOver = 192.0;  // rows up to which no library uses such tiles
 constexpr double kLatentRowTile = 64.0;  // rows that queries of latent attention are padded to
 constexpr double kExpertRowTile = 16.0;  // rows that an expert's product is padded to
-constexpr double kWalkedWidth = 128.0;   // the width of heads that key_us of attention over several tokens holds for
+constexpr double kWalkedWidth = 128.0;   // the head width for which key_us of attention over several tokens holds
 constexpr double kKernelMicro = 1e6;
-// Among the figures of attention over several tokens.
+// Index among the figures of attention over several tokens.
 constexpr std::size_t kQueryRows = 5;
 constexpr std::size_t kPackedRows = 6;
 
-// The p-norm, in units of the largest part: no part is lost to a power of it.
+// The p-norm, computed in units of the largest part so that no power underflows.
 double power_norm(double p, std::initializer_list<double> parts) {
   const double largest = std::max(parts);
   if (largest <= 0.0) return 0.0;
@@ -80,8 +80,8 @@ double decode_us(const KernelFit& fit, const Hardware& hardware, const KernelSha
   return kernel + power_norm(power, {memory, x.batch * (sequence + x.heads * head)});
 }
 
-// Queries of all heads and new tokens are the rows of one product with the cached vectors, of which values are a part; and the
-// keys that a new token looks at in the mean.
+// Latent attention is one product: its rows are the queries of all heads and new tokens, and it multiplies them with the cached
+// vectors, which include the values. Also the mean number of keys that a new token reads.
 double latent_rows(const KernelShape& x) { return x.heads * x.tokens; }
 double latent_padded(const KernelShape& x) { return kLatentRowTile * std::ceil(latent_rows(x) / kLatentRowTile); }
 double latent_keys(const KernelShape& x) { return x.context + 0.5 * (x.tokens + 1.0); }
@@ -98,26 +98,26 @@ double latent_us(const KernelFit& fit, const Hardware& hardware, const KernelSha
   return kernel + power_norm(power, {memory, operations, x.batch * (sequence + rows * row)});
 }
 
-// Times as long a key as with heads of 128, which key_us is of: a block loads keys and values as wide as a head. An H200's
-// FlashAttention 2 takes .0114 us a key with heads of 64, .0192 with 128 and .0364 with 256 (results/gpu/h200-sxm); the RTX 3090
-// .0894 with 256 and the RTX 4090 .0305 with 128, which is twice the cycles.
+// Time per key relative to heads of 128, the width of key_us: a block loads keys and values as wide as a head.
+// FlashAttention 2 on an H200 takes .0114 us per key with heads of 64, .0192 with 128 and .0364 with 256 (results/gpu/h200-sxm).
+// The RTX 3090 takes .0894 with 256 and the RTX 4090 .0305 with 128, which is twice the cycles.
 double walked_width(const Hardware& hardware, double head_dim) {
   constexpr double kBeside = 0.19;
   const double width = head_dim / kWalkedWidth;
   return small_shared_memory(hardware) ? width : kBeside + (1.0 - kBeside) * width;
 }
 
-// How often as long as one block all of them take, `blocks` for each multiprocessor, which holds one at a time where its shared
-// memory is small or the kernel is a prompt's that takes all of it, and two elsewhere: on an H200 they go at 1.3 times the pace
-// of one.
+// Time of all blocks in units of one block's time, with `blocks` for each multiprocessor. A multiprocessor holds one block at a
+// time if its shared memory is small or if a prompt's kernel takes all of it, else two: on an H200 two blocks run at 1.3 times
+// the pace of one.
 double walked_waves(const KernelFit& fit, const Hardware& hardware, double blocks) {
   constexpr double kTogether = 0.77;
   return small_shared_memory(hardware) || fit.reads_keys == KeyReading::prompt ? std::ceil(blocks)
                                                                                : std::max(1.0, kTogether * blocks);
 }
 
-// Queries of heads that share keys, laid below each other as the rows of tiles: one of `packed_rows` where they fit, else several
-// of `query_rows`. Each tile reads the keys.
+// Queries of heads that share keys, stacked as the rows of tiles: one tile of `packed_rows` if they fit, else several of
+// `query_rows`. Each tile reads the keys.
 struct PackedRows {
   double queries;
   double tiles;
@@ -150,7 +150,7 @@ double verify_us(const KernelFit& fit, const Hardware& hardware, const KernelSha
   const double memory = kKernelMicro * kept_bytes(fit, x, x.context + x.tokens) / (hardware.bandwidth * efficiency);
   const double operations = kKernelMicro * 4.0 * x.batch * x.heads * x.head_dim * x.tokens * keys / (hardware.flops * arithmetic);
   const double blocks = x.batch * x.heads * std::ceil(x.tokens / block) / hardware.multiprocessors;
-  // Of prompts, which were measured with heads of several widths, the correction tells.
+  // Prompts were measured with several head widths, so their correction already covers the width.
   const double walks = fit.kind == KernelKind::attention_verify
                            ? walked_waves(fit, hardware, blocks) * walked_width(hardware, x.head_dim)
                            : std::ceil(blocks);
@@ -165,7 +165,7 @@ double experts_us(const KernelFit& fit, const Hardware& hardware, const KernelSh
   const double active = x.skew > 0.0 ? std::max(1.0, independent) : std::min(x.experts, rows);
   const double weights = x.matrices * x.hidden * x.expert_width;  // of one expert
   const double memory = kKernelMicro * active * weights * fit.dtype.weight_bytes / (hardware.bandwidth * efficiency);
-  // Rows that chance deals out fill the last tile of an expert by half; where all have as many, tiles are what they are.
+  // With random routing the last tile of each expert is half full on average; with balanced routing tiles are exact.
   const double each = rows / active;
   const double padded = active * (x.skew > 0.0 ? std::max(kExpertRowTile, each + 0.5 * (kExpertRowTile - 1.0))
                                                : kExpertRowTile * std::ceil(each / kExpertRowTile));
@@ -179,11 +179,12 @@ double allreduce_us(const KernelFit& fit, const Hardware& hardware, const Kernel
   return power_norm(power, {link, kernel});
 }
 
-// How full waves are, of which the last one is not.
+// How full the waves are: only the last one is partly empty.
 double last_wave(double waves) { return waves / std::ceil(waves); }
 
-// The columns of a tile of 256 rows if one wave is to do. Beyond the rows that were measured it is that of the most, and where
-// such a tile was taken the two waves that come after it: nothing says that so many rows are cut that way.
+// The columns of a tile of 256 rows such that one wave suffices. Beyond the measured rows the width at the most rows is used, and
+// if that tile is wide (over 80 columns) at least the width that needs two waves: no measurement shows that larger products are
+// cut that way.
 double wide_tile_columns(const KernelFit& fit, const Hardware& hardware, const KernelShape& x) {
   if (x.rows <= kWideTileOver) return 64.0;
   const double most = std::max(fit.most(), kWideTileOver + 1.0);
@@ -277,10 +278,10 @@ double corrected(const KernelFit& fit, const Coordinates& x) {
   return (1.0 - first.upper) * across(first.low) + first.upper * across(first.low + 1);
 }
 
-// The share of the price that a product's fit for small ones gives: all up to the largest that it was made from, none from the
-// smallest of the other fit on or four times that largest, between them by the logarithm of the size.
+// The weight of the fit for small products in the estimate: 1 up to the largest size of that fit; 0 from the smallest size of the
+// other fit on, or from four times that largest; between them linear in the logarithm of the size.
 double share_of_small(const KernelFit& fit, const Coordinates& x) {
-  constexpr std::size_t kSize = 2;  // among KernelFit::by; one further among the coordinates
+  constexpr std::size_t kSize = 2;  // index among KernelFit::by; one more among the coordinates
   if (fit.small == nullptr || fit.by[kSize].empty() || fit.small->by[kSize].empty()) return 0.0;
   const double low = std::min(fit.small->by[kSize].back(), fit.by[kSize].front() - 1.0);
   const double high = std::min(fit.by[kSize].front(), low + 2.0);
@@ -298,7 +299,7 @@ std::vector<config::Parameter> figures_of_fit(std::initializer_list<const char*>
   return figures;
 }
 
-// Of attention over several tokens. Most fits do not say the last two.
+// Figures of attention over several tokens. Most fits lack the last two.
 std::vector<config::Parameter> figures_of_blocks() {
   std::vector<config::Parameter> figures =
       figures_of_fit({"memory_efficiency", "arithmetic_efficiency", "overlap_power", "kernel_us", "key_us"});
@@ -309,7 +310,7 @@ std::vector<config::Parameter> figures_of_blocks() {
 
 }  // namespace
 
-// A kind's figures are in the order in which its formula takes them apart.
+// A kind's figures are in the order in which its formula reads them.
 const std::vector<KernelFormula>& kernel_formulas() {
   using Kind = KernelKind;
   static const std::vector<KernelFormula> formulas = {
@@ -338,7 +339,7 @@ const KernelFormula& kernel_formula(KernelKind kind) { return kernel_formulas()[
 const KernelFormula& kernel_formula(const std::string& name) {
   const auto& all = kernel_formulas();
   const auto at = std::find_if(all.begin(), all.end(), [&](const KernelFormula& formula) { return name == formula.name; });
-  SPECSIM_CHECK(at != all.end(), "no kind of kernel is called {}", name);
+  SPECSIM_CHECK(at != all.end(), "no kind of kernel has the name {}", name);
   return *at;
 }
 
@@ -353,7 +354,7 @@ double KernelFit::microseconds(const Hardware& hardware, const KernelShape& shap
   const double share = share_of_small(*this, x);
   if (share >= 1.0) return small->microseconds(hardware, shape);
   double us = kernel_formula(kind).microseconds(*this, hardware, shape) * std::exp(corrected(*this, x));
-  // Beyond the rows that were measured a correction of the last ones could promise more than the GPU's arithmetic.
+  // Beyond the measured rows the correction of the last ones could exceed the GPU's peak arithmetic.
   if (kind == KernelKind::product && shape.rows > most())
     us = std::max(us, kKernelMicro * 2.0 * shape.rows * shape.inner * shape.outer / peak_flops(hardware, dtype.arithmetic));
   return share == 0.0 ? us : std::pow(small->microseconds(hardware, shape), share) * std::pow(us, 1.0 - share);
@@ -382,7 +383,7 @@ double KernelFit::walk_us(const Hardware& hardware, const KernelShape& shape) co
 }
 
 bool KernelFit::of_one_layer() const {
-  return kind == KernelKind::experts && by[0].size() == 1 && by[2].size() == 1;  // their number, and how many a token meets
+  return kind == KernelKind::experts && by[0].size() == 1 && by[2].size() == 1;  // number of experts, and experts per token
 }
 
 double KernelFit::most() const { return std::exp2(over.back()); }
@@ -393,7 +394,7 @@ double KernelFit::most_of_others(std::size_t which) const {
 
 bool KernelFit::covers(const Hardware& hardware, const KernelShape& shape) const {
   constexpr double kSlack = 0.01;  // knots are rounded
-  // Shares of waves and the tile that one wave takes follow from the others: whatever was measured holds.
+  // Shares of waves, and the tile that one wave takes, follow from the other coordinates, so they need no range of their own.
   const auto follows = [this](std::size_t i) {
     return (kind == KernelKind::product && i >= 3) || (kind == KernelKind::attention_decode && i == 4);
   };

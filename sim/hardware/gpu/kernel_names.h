@@ -1,4 +1,4 @@
-// What a config may call the kernels that a pass is priced with.
+// The values of a config's keys that choose the kernels of a pass.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@ namespace specsim::cost {
 
 // Engines whose kernels were measured.
 std::vector<std::string> kernel_engines();
-// What `kernels` of a cost model may be: automatic, none, or one of kernel_engines().
+// Allowed values of a cost model's `kernels`: automatic, none, or one of kernel_engines().
 std::vector<std::string> kernel_choices();
-// How attention of several query tokens a sequence reads the cache: automatic what the GPU's kernel does; serial by blocks that
-// walk all keys; split by blocks that share them.
+// How attention over several query tokens per sequence reads the cache. automatic: as the GPU's kernel does; serial: by blocks
+// that read all keys; split: by blocks that share the keys.
 std::vector<std::string> attention_kernels();
 
 }  // namespace specsim::cost

@@ -57,7 +57,7 @@ const std::vector<Parameter>& fit_parameters() {
   return parameters;
 }
 
-// Numbers with spaces between: thousands of them are read in no time.
+// Numbers separated by spaces. This parser is fast because a file holds thousands of them.
 std::vector<double> read_numbers(const std::string& text, const Location& where, const char* what, Diagnostics& diagnostics) {
   std::vector<double> numbers;
   const char* at = text.data();
@@ -70,7 +70,7 @@ std::vector<double> read_numbers(const std::string& text, const Location& where,
     double x = 0.0;
     const auto [next, error] = from_chars(at, end, x);
     if (error != std::errc() || (next != end && *next != ' ')) {
-      diagnostics.add(where, fmt::format("{} holds \"{}\", allowed: numbers with spaces between", what,
+      diagnostics.add(where, fmt::format("{} holds \"{}\", allowed: numbers separated by spaces", what,
                                          std::string(at, std::find(at, end, ' '))));
       return {};
     }
@@ -84,7 +84,7 @@ std::vector<double> read_knots(const std::string& text, const Location& where, c
   std::vector<double> knots = read_numbers(text, where, what, diagnostics);
   for (std::size_t i = 1; i < knots.size(); ++i)
     if (knots[i] <= knots[i - 1]) {
-      diagnostics.add(where, fmt::format("{} goes from {} to {}, allowed: growing knots", what, knots[i - 1], knots[i]));
+      diagnostics.add(where, fmt::format("{} goes from {} to {}, allowed: increasing knots", what, knots[i - 1], knots[i]));
       return {};
     }
   return knots;
@@ -115,7 +115,7 @@ KernelFit read_fit(const config::Value& value, Diagnostics& diagnostics) {
   if (diagnostics.list().size() != before) return fit;
   for (std::size_t i = 0; i < formula.figures.size(); ++i) fit.figures[i] = f.number(formula.figures[i].name);
   fit.over = read_knots(a.text("over"), a.where("over"), "over", diagnostics);
-  if (fit.over.size() == 1) diagnostics.add(a.where("over"), "over has one knot, allowed: two and more");
+  if (fit.over.size() == 1) diagnostics.add(a.where("over"), "over has one knot, allowed: two or more");
   const config::Value& by = a.value("by");
   const std::size_t least = formula.least_others;
   const std::size_t most = formula.most_others;
@@ -136,7 +136,7 @@ KernelFit read_fit(const config::Value& value, Diagnostics& diagnostics) {
   return fit;
 }
 
-// Fits of small products serve below the sizes of the fit that they stand beside.
+// Attaches the fits of small products to the fit for larger sizes, which uses them below its own sizes.
 void join_small_products(std::vector<KernelFit>& list) {
   const auto is_small = [](const KernelFit& fit) { return fit.kind == KernelKind::product && fit.kernel == "small"; };
   for (KernelFit& fit : list) {
@@ -250,7 +250,7 @@ std::shared_ptr<const KernelFits> on_board(const KernelFits& fits, const Hardwar
       efficiency *= *attention_share;
       continue;
     }
-    // In units of the board's data sheet time of a byte.
+    // In units of the time per byte by the board's data sheet.
     const double beyond = board.bandwidth / measured.bandwidth * units * (1.0 / efficiency - 1.0);
     if (efficiency < 1.0) efficiency = 1.0 / (1.0 + beyond);
   }

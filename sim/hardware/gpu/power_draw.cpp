@@ -29,10 +29,9 @@ struct Given {
   std::optional<double> compute_w;
   std::optional<double> cap_w;
   std::optional<double> spread;
-  // The defaults are the RTX 5090's.
-  double clock_exponent = 1.66;
-  double memory_core_share = 0.73;
-  double memory_clock_exponent = 0.11;
+  double clock_exponent = PowerDraw().clock_exponent;
+  double memory_core_share = PowerDraw().memory_core_share;
+  double memory_clock_exponent = PowerDraw().memory_clock_exponent;
   std::string source;
 };
 

@@ -12,10 +12,10 @@ struct Line {
   double fixed = 0.0;
   double per_token = 0.0;
   double per_kv_token = 0.0;
-  double compute_per_token = 0.0;  // arithmetic, which many tokens are bound by
+  double compute_per_token = 0.0;  // arithmetic, which limits passes over many tokens
 };
 
-// Memory and arithmetic of a pass overlap, but not quite: the 4-norm of the two follows measured steps between the bounds.
+// Memory and arithmetic of a pass overlap, but not fully: the 4-norm of the two follows measured steps between the two bounds.
 double joined(double memory, double arithmetic) {
   if (arithmetic <= memory * 1e-5) return memory;
   if (memory <= arithmetic * 1e-5) return arithmetic;
@@ -69,8 +69,8 @@ constexpr std::array<const char*, 10> kNames = {"target_fixed_ms",
                                                 "draft_compute_ms_per_token"};
 
 // Fitted by others to vLLM on an H100 with Llama-3.1-8B and an EAGLE head, batches 1 to 64. Every step pays 5.886 ms and a
-// constant 1.207 ms of host time, plain ones too: 7.093 ms in all. The draft's line is for a whole proposal of 3 passes, 2.135 ms
-// and so much per cached token: a third for each pass here.
+// constant 1.207 ms of host time, also without speculation: 7.093 ms in all. The draft's line is for a whole proposal of 3
+// passes, 2.135 ms and a time per cached token: each pass here takes a third.
 constexpr std::array<AffinePreset, 1> kPresets = {
     {{"h100-llama-3.1-8b-eagle",
       {7.09274659, 0.0210103129, 3.92645679e-5, 2.13526175 / 3.0, 8.41429603e-4, 7.92561643e-7, 0.0, 0.0, 0.0, 0.0}}}};
@@ -83,22 +83,27 @@ config::Parameter ms(const char* name, const char* summary) {
 
 CostEntry affine_cost() {
   std::vector<config::Parameter> parameters = {
-      {"preset", config::Type::text, "", "published coefficients; the others then change single ones", {}, {kPresets[0].name}},
-      ms("target_fixed_ms", "time of a target pass, whatever it holds"),
+      {"preset",
+       config::Type::text,
+       "",
+       "published coefficients; the other keys then replace single ones",
+       {},
+       {kPresets[0].name}},
+      ms("target_fixed_ms", "fixed time of a target pass"),
       ms("target_ms_per_token", "time of a target pass for each new token of the batch"),
       ms("target_ms_per_kv_token", "time of a target pass for each cached token of the batch"),
-      ms("draft_fixed_ms", "time of a draft pass, whatever it holds"),
+      ms("draft_fixed_ms", "fixed time of a draft pass"),
       ms("draft_ms_per_token", "time of a draft pass for each new token of the batch"),
       ms("draft_ms_per_kv_token", "time of a draft pass for each cached token of the batch"),
-      ms("draft_fixed_ms_per_round", "drafting, once a round"),
-      ms("overhead_ms", "host time of a speculative round that plain decoding does not pay"),
+      ms("draft_fixed_ms_per_round", "time of drafting per round"),
+      ms("overhead_ms", "extra host time of a speculative round"),
       ms("target_compute_ms_per_token",
          "arithmetic of a target pass for each new token, joined with the fixed and per-token time by the 4-norm"),
       ms("draft_compute_ms_per_token",
          "arithmetic of a draft pass for each new token, joined with its other times by the 4-norm")};
   return {{"affine", "a pass is a fixed time, a time per token and a time per cached token",
            "SmartSpec, arXiv 2406.14066; preset: SpecDecode-Bench's simulator", std::move(parameters),
-           "Linear regression as serving engines fit it; a knee between memory-bound and compute-bound only where "
+           "Linear regression as serving engines fit it; a knee between memory-bound and compute-bound only if "
            "compute_ms_per_token is given."},
           [](const config::Arguments& arguments, Diagnostics& diagnostics) -> std::unique_ptr<CostModel> {
             std::array<double, kNames.size()> values{};

@@ -8,11 +8,11 @@ namespace specsim::cost {
 
 namespace {
 
-constexpr double kSwitchLink = 400e9;    // bytes per second: NVLink 4 and later, whose switches add up what passes them
-constexpr double kSmallMessage = 65536;  // bytes that an all-reduce moves in its floor
-// Standard deviation of the logarithm of an all-reduce over PCIe, which goes through the host's memory where it does not let GPUs
-// reach each other. Stated: vLLM's steps over two or four RTX 3090 and four RTX PRO 6000 have 15 to 30 us, those of Qwen3-32B
-// over two RTX PRO 6000 of another host 75.
+constexpr double kSwitchLink = 400e9;    // bytes per second: NVLink 4 and later, whose switches add up the data
+constexpr double kSmallMessage = 65536;  // bytes that an all-reduce moves within its least time
+// Standard deviation of the logarithm of an all-reduce over PCIe, which passes through the host's memory if GPUs cannot reach
+// each other. Stated: vLLM's steps over two or four RTX 3090 and four RTX PRO 6000 take 15 to 30 us, those of Qwen3-32B over two
+// RTX PRO 6000 of another host 75.
 constexpr double kPcieSpread = 0.6;
 
 }  // namespace

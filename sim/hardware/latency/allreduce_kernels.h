@@ -15,7 +15,8 @@ namespace specsim::cost {
 class MeasuredAllReduce final : public Kernel<AllReduceWork> {
  public:
   // `rule`: which of the library's kernels the engine runs. `switch_share`: share of a link's rate that sums in the switch
-  // between GPUs reach; 0: not used. `waits`: a launched one was timed with its launch, which the engine's passes wait for.
+  // between GPUs reach; 0: not used. `waits`: a launched all-reduce was timed with its launch, which the engine's passes wait
+  // for.
   MeasuredAllReduce(const KernelLibrary& library, const KernelRule& rule, double switch_share, bool waits)
       : library_(library), rule_(rule), switch_share_(switch_share), waits_(waits) {}
   [[nodiscard]] std::optional<double> seconds(const AllReduceWork& work) const override;

@@ -12,13 +12,13 @@
 
 namespace specsim::cost {
 
-// Tokens of a sequence up to which a prompt's last ones attend as tokens that are verified; 16 were measured as a prompt.
+// A prompt's last chunk of at most this many tokens attends like tokens that are verified; 16 tokens were measured as a prompt.
 constexpr double kMostAsVerified = 15.0;
 
 // Bytes and arithmetic by the data sheet, and the calibration's fixed time.
 class CalibratedAttention final : public Kernel<AttentionWork> {
  public:
-  // `fixed_us`: of a launch. `expands`: prompts compute keys and values of latent attention anew.
+  // `fixed_us`: of a launch. `expands`: prompts recompute keys and values of latent attention from the cached vectors.
   CalibratedAttention(const Hardware& hardware, double fixed_us, bool expands)
       : hardware_(hardware), fixed_us_(fixed_us), expands_(expands) {}
   [[nodiscard]] std::optional<double> seconds(const AttentionWork& work) const override;
@@ -31,8 +31,8 @@ class CalibratedAttention final : public Kernel<AttentionWork> {
   bool expands_;
 };
 
-// How several tokens of a sequence read the cached keys: `walked` by blocks that each read all keys of a head (FlashAttention 2),
-// `split` by blocks that share them, `automatic` as the engine does on that GPU.
+// How several tokens of a sequence read the cached keys. walked: each block reads all keys of a head (FlashAttention 2). split:
+// blocks share the keys. automatic: as the engine does on that GPU.
 enum class KeySplitting { automatic, split, walked };
 
 // Attention over keys and values by fits of measured kernels: one for a single new token, one for several, one for prompts.
@@ -45,13 +45,13 @@ class MeasuredAttention final : public Kernel<AttentionWork> {
   [[nodiscard]] KernelError error(const AttentionWork& work) const override;
   [[nodiscard]] KernelLabel label(const AttentionWork& work) const override;
 
-  // Attention by the width of cached keys: one query token; several in blocks that walk all keys; several in blocks that share
-  // them. The first serves for the last, with the arithmetic, where nothing else was measured.
+  // Fits of attention for one width of cached keys: one query token; several in blocks that read all keys; several in blocks that
+  // share them. If the last was not measured, the first serves for it, with the arithmetic added.
   struct Fits {
     const KernelFit* one = nullptr;
     const KernelFit* walked = nullptr;
     const KernelFit* split = nullptr;
-    // The kernel for so many new tokens of a sequence.
+    // The kernel for this many new tokens of a sequence.
     [[nodiscard]] const KernelFit* for_tokens(double tokens) const;
   };
   [[nodiscard]] const Fits& fits(double cache_bits) const { return cache_bits < 16.0 ? narrow_ : wide_; }
@@ -67,13 +67,13 @@ class MeasuredAttention final : public Kernel<AttentionWork> {
 
   const KernelLibrary& library_;
   KeySplitting splitting_;
-  std::vector<std::shared_ptr<const KernelFit>> borrowed_;  // fits of other GPUs, where this one has none
+  std::vector<std::shared_ptr<const KernelFit>> borrowed_;  // fits of other GPUs, if this one has none
   Fits wide_;
   Fits narrow_;
 };
 
 // Latent attention (MLA) by measured kernels: of queries over the cached vectors, or of a prompt over keys and values that are
-// computed anew from them.
+// recomputed from them.
 class LatentAttention final : public Kernel<AttentionWork> {
  public:
   // `latent_library`: the engine whose kernels of latent attention run.
@@ -81,7 +81,7 @@ class LatentAttention final : public Kernel<AttentionWork> {
   [[nodiscard]] std::optional<double> seconds(const AttentionWork& work) const override;
   [[nodiscard]] KernelError error(const AttentionWork& work) const override;
   [[nodiscard]] KernelLabel label(const AttentionWork& work) const override;
-  // The fit for a cache of so many bits; nullptr for none.
+  // The fit for a cache of this many bits; nullptr for none.
   [[nodiscard]] const KernelFit* fit(double cache_bits) const;
 
  private:
@@ -90,7 +90,7 @@ class LatentAttention final : public Kernel<AttentionWork> {
 
   const KernelLibrary& library_;
   std::string latent_library_;
-  std::shared_ptr<const KernelFit> triton_;  // where the GPU has none of its own; may be none
+  std::shared_ptr<const KernelFit> triton_;  // used if the GPU has no fit of its own; may be null
 };
 
 }  // namespace specsim::cost

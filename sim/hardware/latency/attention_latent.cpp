@@ -10,18 +10,19 @@ namespace specsim::cost {
 
 namespace {
 
-// A prompt's attention without cached tokens takes its operations at .59 to .64 of the peak on H100, H200, B200, B300 and .46 to
-// .53 on A100, L40S, RTX PRO 6000, 60 to 80 % of the bandwidth for queries, keys, values and results on the former, and 15 to 17
-// us more (context_mla of the same source, TensorRT-LLM's kernels, 1 to 16,384 tokens; errors in docs/results/prices.md).
+// A prompt's attention without cached tokens runs its operations at .59 to .64 of the peak on H100, H200, B200, B300 and at .46
+// to .53 on A100, L40S, RTX PRO 6000. On the former it reads queries, keys and values and writes results at 60 to 80 % of the
+// bandwidth, and takes 15 to 17 us more. Source: context_mla of the same table, TensorRT-LLM's kernels, 1 to 16,384 tokens;
+// errors in `docs/results/prices.md`.
 constexpr double kPromptShare = 0.61;
 constexpr double kPromptShareElsewhere = 0.5;
 constexpr double kPromptBandwidth = 0.7;
 constexpr double kPromptUs = 16.0;
 constexpr double kMostRows = 128.0;              // heads of the largest such model
-constexpr const char* kTritonEngine = "sglang";  // whose Triton kernel was measured
-constexpr const char* kTritonGpu = "l40s";       // whose serves Ampere and Ada, where it was not measured
+constexpr const char* kTritonEngine = "sglang";  // the GPU whose Triton kernel was measured
+constexpr const char* kTritonGpu = "l40s";       // the GPU whose fit serves Ampere and Ada, which were not measured
 constexpr const char* kUnsplitEngine = "trtllm";
-constexpr double kExpandShare = 0.7;  // share of the peak that the product reaches which computes keys and values anew; assumed
+constexpr double kExpandShare = 0.7;  // share of the peak of the product that recomputes keys and values; assumed
 constexpr double kBorrowedSpread = 0.3;
 
 bool data_centre(const Hardware& hardware) { return hardware.compute_capability >= 9.0 && hardware.compute_capability < 11.0; }
@@ -35,9 +36,9 @@ LatentAttention::LatentAttention(const KernelLibrary& library, std::string laten
     triton_ = std::make_shared<KernelFit>(*found);
 }
 
-// Hopper and the Blackwell of data centres run FlashMLA, FlashAttention 3 or trtllm-gen under every engine. Elsewhere vLLM and
-// SGLang run a Triton kernel, of which caches in fp8 were not measured (vLLM's whole layers over one on an RTX PRO 6000 take .8
-// of those over bf16), nor those of Ampere: the L40S's stands in. TensorRT-LLM's kernels there do not split the keys.
+// Hopper and data-centre Blackwell run FlashMLA, FlashAttention 3 or trtllm-gen under every engine. Elsewhere vLLM and SGLang run
+// a Triton kernel. Two cases were not measured: caches in fp8 (vLLM's whole layers over one on an RTX PRO 6000 take .8 of those
+// over bf16) and Ampere, which uses the L40S's fit. TensorRT-LLM's kernels on those GPUs do not split the keys.
 const KernelFit* LatentAttention::fit(double cache_bits) const {
   const KernelFits& kernels = *library_.hardware().kernels;
   if (data_centre(library_.hardware()) || latent_library_ == kUnsplitEngine) {
@@ -50,9 +51,9 @@ const KernelFit* LatentAttention::fit(double cache_bits) const {
   return triton_.get();
 }
 
-// Microseconds over the cached vectors. Beyond the keys and sequences that were measured time grows with them. Several tokens
-// cost no less than one and no more than as many rows as the next measured number has: 32 heads took longer than 64 on a B200,
-// which is of heads and not of tokens.
+// Microseconds over the cached vectors. Beyond the measured keys and sequences the time grows in proportion. Several tokens cost
+// no less than one token, and no more than the next measured number of rows: 32 heads took longer than 64 on a B200, which
+// depends on the heads and not on the tokens.
 double LatentAttention::cached_us(const KernelFit& fit, KernelShape x) const {
   constexpr std::size_t kFloor = 3;  // kernel_us among the figures
   const Hardware& hardware = library_.hardware();
@@ -93,9 +94,9 @@ double LatentAttention::prompt_seconds(const AttentionWork& work) const {
   return 1e-6 * kPromptUs + operations + moved + expanding;
 }
 
-// Engines attend to cached vectors as they are with the tokens that they decode or verify, which are rows beside those of the
-// heads; of a prompt they compute keys and values anew for every head, where that is cheaper. Tokens that pick what they look at
-// share nothing: each is a sequence of its picks.
+// For tokens that are decoded or verified, engines attend to the cached vectors directly; the tokens are further rows besides
+// those of the heads. For a prompt, engines recompute keys and values for every head if that is cheaper. Tokens that select their
+// keys share nothing: each counts as a sequence of its selected keys.
 std::optional<double> LatentAttention::seconds(const AttentionWork& work) const {
   if (work.latent == 0.0) return std::nullopt;
   const KernelFit* found = fit(work.cache_bits);

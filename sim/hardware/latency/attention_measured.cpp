@@ -9,24 +9,25 @@ namespace specsim::cost {
 
 namespace {
 
-constexpr double kSplitEfficiency = 0.4;  // share of the peak that attention reaches which splits the keys; stated, not fitted
+constexpr double kSplitEfficiency = 0.4;  // share of the peak that attention with split keys reaches; stated, not fitted
 
-// With a chunk of a prompt in the batch FlashAttention 2 neither splits the keys of single rows nor lets the query heads of a
-// group read them together: beside chunks of 64 to 2,048 tokens 16 to 128 sequences of about 950 keys take 1.5 to 2.3 times as
-// long with four heads in a group (RTX 4090) and 1.8 to 2.7 times with eight (RTX PRO 6000; LLMServingSim's profiles of vLLM
-// 0.19).
+// With a chunk of a prompt in the batch, FlashAttention 2 neither splits the keys of single rows nor lets the query heads of a
+// group read them together. With chunks of 64 to 2,048 tokens, 16 to 128 sequences of about 950 keys take 1.5 to 2.3 times as
+// long with four heads in a group (RTX 4090) and 1.8 to 2.7 times with eight (RTX PRO 6000). Source: LLMServingSim's profiles of
+// vLLM 0.19.
 constexpr double kAloneInGroup = 0.45;
 
-// Of a fit to fewer rows, or of another GPU's, the spread says little: a walk over the keys goes at a multiprocessor's clock, and
-// those of an RTX 3090 and an RTX 4090 are 1.48 apart. Fewer rows tell nothing of what a single query token takes at least: the
-// RTX 3090's were timed with their launch, 59 us.
+// The spread of a fit to fewer rows, or of another GPU's fit, is not informative: a loop over the keys runs at a multiprocessor's
+// clock, and those of an RTX 3090 and an RTX 4090 differ by 1.48 times. Fewer rows do not give the least time of a single query
+// token either: the RTX 3090's rows were timed with their launch, 59 us.
 constexpr double kFewRows = 10.0;
 constexpr double kFewRowsSpread = 0.3;
-// Several tokens on a B200 are fifteen rows of one thread: 1,024 cached tokens, up to 8 new ones, heads that it does not name.
+// On a B200, attention over several tokens was measured in fifteen rows of one series: 1,024 cached tokens, up to 8 new ones,
+// heads not stated.
 constexpr double kFewRowsOfSeveral = 20.0;
 
-// Whose FlashAttention 2 serves a GPU on which that of several tokens was not measured, by the shared memory that its tiles are
-// cut for.
+// The GPU whose FlashAttention 2 fits serve a GPU without measurements of several tokens, chosen by the shared memory that limits
+// its tiles.
 constexpr const char* kSmallWalker = "rtx-4090";
 constexpr const char* kLargeWalker = "h200-sxm";
 
@@ -48,7 +49,7 @@ const KernelFit* MeasuredAttention::Fits::for_tokens(double tokens) const {
 MeasuredAttention::MeasuredAttention(const KernelLibrary& library, KeySplitting splitting, const std::string& kernel, bool walks)
     : library_(library), splitting_(splitting) {
   wide_ = find(false, walks, kernel);
-  narrow_ = find(true, false, kernel);  // FlashAttention 2 takes no such cache: another kernel of the engine's does
+  narrow_ = find(true, false, kernel);  // FlashAttention 2 does not read such a cache: another kernel of the engine does
 }
 
 MeasuredAttention::Fits MeasuredAttention::find(bool narrow, bool walks, const std::string& kernel) {
@@ -78,7 +79,7 @@ double MeasuredAttention::share_of_keys(const KernelFit& fit, double cache_bits)
   return std::min(1.0, cache_bits / 8.0 / fit.dtype.weight_bytes);
 }
 
-// How much longer a sequence's single row takes beside a chunk of a prompt than beside other single rows.
+// Time of a sequence's single row in a batch with a chunk of a prompt, over its time in a batch of single rows.
 double MeasuredAttention::beside_prompt(const AttentionWork& work, const Fits& fits) const {
   if (!work.with_prompt || work.prompt || work.tokens > 1.0 || fits.walked == nullptr || work.kind.kv_heads <= 0.0) return 1.0;
   return std::max(1.0, std::pow(work.heads / work.kind.kv_heads, kAloneInGroup));
@@ -90,7 +91,7 @@ std::optional<double> MeasuredAttention::seconds(const AttentionWork& work) cons
   return work.unequal * beside_prompt(work, own) * equal_seconds(work, own);
 }
 
-// Of sequences of equal contexts, decoding ones without a prompt in the pass.
+// Seconds for sequences of equal contexts that decode without a prompt in the pass.
 double MeasuredAttention::equal_seconds(const AttentionWork& work, const Fits& own) const {
   const Hardware& hardware = library_.hardware();
   const double context = work.seen();
@@ -105,7 +106,7 @@ double MeasuredAttention::equal_seconds(const AttentionWork& work, const Fits& o
   x.tokens = work.tokens;
   x.context = context;
   if (work.tokens <= 1.0) {
-    // The keys of heads that nobody shares are not split for a single token either.
+    // If heads do not share keys, the keys are not split for a single token either.
     if (own.walked == nullptr || x.heads > x.kv_heads) return one;
     x.context *= share_of_keys(*own.walked, work.cache_bits);
     return std::max(one, kSecondsPerMicro * own.walked->microseconds(hardware, x));
@@ -115,7 +116,7 @@ double MeasuredAttention::equal_seconds(const AttentionWork& work, const Fits& o
   if (several != nullptr) seen.context *= share_of_keys(*several, work.cache_bits);
   if (work.prompt && work.tokens > kMostAsVerified) {
     if (const auto fitted = prompt_seconds(x)) {
-      // FlashAttention 2 is the kernel for prompts too: it walks the keys whatever it is asked for.
+      // FlashAttention 2 is the kernel for prompts too: it always reads all keys in one block.
       const double walk = own.walked != nullptr ? kSecondsPerMicro * own.walked->microseconds(hardware, seen) : 0.0;
       return std::max({one, *fitted, walk});
     }
@@ -132,9 +133,10 @@ double MeasuredAttention::equal_seconds(const AttentionWork& work, const Fits& o
   return std::max(one, kSecondsPerMicro * several->microseconds(hardware, seen));
 }
 
-// Keys that were there before are looked at as if they were new ones: a prompt of all, less one of those alone, for prefill was
-// measured without. Where blocks take a whole multiprocessor, few tokens over many keys take as long as one block walks these
-// alone: no engine's kernel for prompts splits the keys there. A prompt's own blocks walk half of theirs on average.
+// Prefill was measured without cached tokens. Attention to cached keys is therefore the time of a prompt of all tokens, less that
+// of a prompt of the cached ones alone. If blocks take a whole multiprocessor, few tokens over many keys take as long as one
+// block needs to read these keys: no engine's prompt kernel splits the keys there. A prompt's own blocks read half of its keys on
+// average.
 std::optional<double> MeasuredAttention::prompt_seconds(const KernelShape& shape) const {
   const Hardware& hardware = library_.hardware();
   const KernelFit* found = library_.fit(KernelKind::attention_prefill, "bfloat16");
@@ -142,7 +144,7 @@ std::optional<double> MeasuredAttention::prompt_seconds(const KernelShape& shape
   KernelShape whole = shape;
   whole.context = 0.0;
   whole.tokens = shape.context + shape.tokens;
-  // The engine takes the one for prompts of its kernels, which is the fastest over the whole.
+  // The engine takes the prompt kernel that is fastest over the whole.
   for (const KernelFit& one : hardware.kernels->list)
     if (one.kind == KernelKind::attention_prefill && one.engine == found->engine && one.dtype.name == found->dtype.name &&
         one.microseconds(hardware, whole) < found->microseconds(hardware, whole))

@@ -26,7 +26,8 @@ FactorVector pass_slope(const PassTime& time, Role role, double sequences, bool 
 }
 
 PassTime CostModel::draft_pass(const Workload& workload, int index, double extra) const {
-  return makes_draft_pass(index) ? pass(Role::draft, {workload.batch, 1.0 + extra, workload.context + index, 1.0}) : PassTime();
+  if (!makes_draft_pass(index)) return {};
+  return pass(Role::draft, {workload.batch, 1.0 + extra, workload.context + index, 1.0, true, index > 0});
 }
 
 PassTime CostModel::mixed_pass(Role role, const Segment& prompts, const Segment& decoding, double logits,
@@ -43,7 +44,7 @@ PassTime CostModel::mixed_draft_pass(const Segment& prompts, const Segment& deco
 PassTime CostModel::draft_level(const Workload& workload, int index, double rows, double extra) const {
   if (rows == 1.0) return draft_pass(workload, index, extra);
   if (rows == 0.0 || !makes_draft_pass(index)) return {};
-  return pass(Role::draft, {workload.batch, rows + extra, workload.context + index, rows});
+  return pass(Role::draft, {workload.batch, rows + extra, workload.context + index, rows, true, index > 0});
 }
 
 bool CostModel::makes_draft_pass(int index) const {

@@ -1,4 +1,4 @@
-// The GPU, the models, the engine, and the choices with which a deployment's passes are computed.
+// A deployment: the GPU, the models, the engine, and the choices of kernels for its passes.
 #pragma once
 
 #include "sim/hardware/gpu/hardware.h"
@@ -13,11 +13,11 @@ namespace specsim::cost {
 struct Deployment {
   Hardware hardware;
   std::optional<ModelShape> target;
-  std::optional<ModelShape> draft;  // none: nothing is drafted by a model of its own
+  std::optional<ModelShape> draft;  // none: no model drafts
   Engine engine;
-  std::string kernels = "automatic";    // which engine's measured kernels run: one of kernel_choices()
+  std::string kernels = "automatic";    // engine whose measured kernels run: one of kernel_choices()
   std::string attention = "automatic";  // how attention of several tokens reads the cache: one of attention_kernels()
-  bool round_unpriced = false;          // the engine counts a round's host time by method, and none was named
+  bool round_unpriced = false;          // the engine's host time per round depends on the method, and no method was named
   std::optional<double> memory_share;   // of the GPU's memory; none: what the engine's rules leave
   std::optional<double>
       quantized_efficiency;  // share of a plain kernel's bandwidth that narrow weights reach; none: the engine's

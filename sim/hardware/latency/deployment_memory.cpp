@@ -29,8 +29,8 @@ MemoryBudget memory_of(const Deployment& deployment, const Workload& workload, i
     const double kv = cached(*model, workload.context + std::min(look_ahead, 1));
     memory_budget.lines.push_back({fmt::format("{} weights", what), weights(*model)});
     fixed += weights(*model);
-    if (model->offload)  // one layer that is computed on and the next that comes
-      memory_budget.lines.push_back({fmt::format("{} layers on their way", what),
+    if (model->offload)  // the layer that is computed and the next one, which is being loaded
+      memory_budget.lines.push_back({fmt::format("{} layers being loaded", what),
                                      2.0 * model->layer_bytes(model->experts) / model->layers / model->tensor_parallel});
     memory_budget.lines.push_back({fmt::format("{} KV", what), kv});
     const double states = workload.batch * model->recurrent_bytes() / model->tensor_parallel;  // one more for each draft

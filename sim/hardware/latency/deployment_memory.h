@@ -7,8 +7,9 @@
 
 namespace specsim::cost {
 
-// What decoding the workload keeps of `kept`, with slots for `look_ahead` new tokens of each sequence, in the deployment's share
-// of a GPU's memory, or in what the engine's own rules leave of it, or in kUsualShare where it has none.
+// Memory that decoding the workload needs for the models in `kept`, with slots for `look_ahead` new tokens per sequence. The
+// budget is the deployment's share of a GPU's memory; without a share, what the engine's own rules leave; without rules,
+// kUsualShare.
 MemoryBudget memory_of(const Deployment& deployment, const Workload& workload, int look_ahead, Kept kept);
 
 }  // namespace specsim::cost

@@ -16,7 +16,7 @@ namespace specsim::cost {
 
 namespace {
 
-// Whether a head's verifier may be this target, by their names: the last part of a path, without signs and case.
+// Whether a head's verifier may be this target, by their names: compares the last part of a path, without signs and case.
 bool names_agree(const std::string& verifier, const std::string& target) {
   const auto plain = [](const std::string& name) {
     std::string copy;
@@ -31,65 +31,67 @@ bool names_agree(const std::string& verifier, const std::string& target) {
   return one.find(other) != std::string::npos || other.find(one) != std::string::npos;
 }
 
-// Which parts of a price are another GPU's.
+// Which parts of an estimate use another GPU's measurements.
 std::string borrowed(const Hardware& hardware, bool by_kernels) {
-  if (!by_kernels) return fmt::format("{}: priced with what was measured on {}", hardware.name, hardware.fitted_on);
+  if (!by_kernels) return fmt::format("{}: times are estimated from measurements on {}", hardware.name, hardware.fitted_on);
   const std::vector<KernelFit>& fits = hardware.kernels->list;
   if (std::none_of(fits.begin(), fits.end(), [](const KernelFit& fit) { return fit.kind == KernelKind::product; })) {
     const auto links =
         std::find_if(fits.begin(), fits.end(), [](const KernelFit& fit) { return fit.kind == KernelKind::allreduce; });
-    return fmt::format("{}: attention is priced with the fits of {} at its own figures, {}all else with what was measured on {}",
-                       hardware.name, hardware.kernels_name,
-                       links == fits.end() ? "" : fmt::format("all-reduces with those of {}, ", links->borrowed_from),
-                       hardware.fitted_on);
+    return fmt::format(
+        "{}: attention is estimated with the fits of {} at its own figures, {}everything else from measurements on {}",
+        hardware.name, hardware.kernels_name,
+        links == fits.end() ? "" : fmt::format("all-reduces with those of {}, ", links->borrowed_from), hardware.fitted_on);
   }
   if (std::none_of(fits.begin(), fits.end(), [](const KernelFit& fit) { return fit.kind == KernelKind::attention_decode; })) {
     std::vector<std::string> types;
     for (const KernelFit& fit : fits)
       if (fit.kind == KernelKind::product && std::find(types.begin(), types.end(), fit.dtype.name) == types.end())
         types.emplace_back(fit.dtype.name);
-    return fmt::format("{}: products in {} are priced with the fits of {}, attention and all else with what was measured on {}",
-                       hardware.name, fmt::join(types, " and "), hardware.kernels_name, hardware.fitted_on);
+    return fmt::format(
+        "{}: products in {} are estimated with the fits of {}, attention and everything else from measurements on {}",
+        hardware.name, fmt::join(types, " and "), hardware.kernels_name, hardware.fitted_on);
   }
   if (hardware.kernels_spread > 0.0)
     return fmt::format(
-        "{}: its kernels are priced with the fits of {} at its own figures, norms, activations and sampling with "
-        "what was measured on {}",
+        "{}: its kernels are estimated with the fits of {} at its own figures, norms, activations and sampling from "
+        "measurements on {}",
         hardware.name, hardware.kernels_name, hardware.fitted_on);
-  return fmt::format("{}: norms, activations and sampling are priced with what was measured on {}", hardware.name,
+  return fmt::format("{}: norms, activations and sampling are estimated from measurements on {}", hardware.name,
                      hardware.fitted_on);
 }
 
-// Whether one row is estimated as some more, for less than was measured; empty where it is not.
+// Reports that one row is estimated like a few more rows, for less than was measured; empty if it is not.
 std::string row_assumption(const ModelKernels& kernels, const ModelShape& model) {
   const MeasuredProduct& products = *kernels.measured_products();
   const double dip = products.dip(layer_type(model), model.hidden, std::max(1.0, model.ffn / model.tensor_parallel));
   if (dip == 1.0) return "";
   const KernelFit& fit = *products.fit(layer_type(model));
   return fmt::format(
-      "{}: products of {} over one row were measured at {:.1f} times those over some more ({}'s kernel); priced as those",
+      "{}: products of {} over one row were measured at {:.1f} times those over a few more ({}'s kernel); they are estimated "
+      "like the latter",
       model.name, fit.dtype.name, dip, fit.engine);
 }
 
-// How a cache of so many bits is estimated, where no attention over one was measured; empty where one was.
+// How a cache of this many bits is estimated if no attention over one was measured; empty if one was.
 std::string cache_assumption(const ModelKernels& kernels, const ModelShape& model, const Hardware& hardware) {
   const KernelFit* one = kernels.measured_attention()->fits(model.kv_bits).one;
   if (one == nullptr || model.over_one_vector() || MeasuredAttention::share_of_keys(*one, model.kv_bits) >= 1.0) return "";
   return fmt::format(
-      "{}: no attention over a cache of {:g} bits was measured on {}; it is priced as that in {} over as many bytes", model.name,
-      model.kv_bits, hardware.name, one->dtype.name);
+      "{}: no attention over a cache of {:g} bits was measured on {}; it is estimated like one in {} of as many bytes",
+      model.name, model.kv_bits, hardware.name, one->dtype.name);
 }
 
-// What is assumed of a model's experts where its engine's kernels were not measured on a layer like them; empty where they were.
+// The assumption about a model's experts if its engine's kernels were not measured on a layer like them; empty if they were.
 std::string experts_assumption(const ModelKernels& kernels, const ModelShape& model, const Hardware& hardware) {
   using Basis = MeasuredExperts::Basis;
   if (model.experts <= 0.0) return "";
   const ExpertsWork work = experts_of(model, kFewTokens);
   const std::string layer =
-      fmt::format("{}: {:g} experts, {:g} a token, {:g} wide", model.name, work.experts, work.per_token, work.width);
+      fmt::format("{}: {:g} experts, {:g} per token, {:g} wide", model.name, work.experts, work.per_token, work.width);
   const MeasuredExperts::Choice choice = kernels.measured_experts()->choose(work);
   if (choice.kernel == nullptr)
-    return fmt::format("{}: priced from the data sheet of {}, where no layer like it was measured", layer, hardware.name);
+    return fmt::format("{}: estimated from the data sheet of {}, because no layer like it was measured", layer, hardware.name);
   const bool as_blocks = MeasuredExperts::as_blocks(choice, work);
   if (choice.basis == Basis::like && !as_blocks) return "";
   const std::string_view measured = choice.kernel->dtype.name;
@@ -97,22 +99,22 @@ std::string experts_assumption(const ModelKernels& kernels, const ModelShape& mo
       choice.kernel->engine + "'s kernel" + (choice.kernel->kernel.empty() ? "" : " ") + choice.kernel->kernel;
   if (as_blocks)
     return fmt::format(
-        "{}: in fp8 by tensor they were measured at {:.1f} times those in blocks or more at {:g} tokens; priced as "
-        "these, by {}",
+        "{}: fp8 experts scaled by tensor were measured at {:.1f} times those scaled in blocks or more at {:g} tokens; they "
+        "are estimated like the latter, by {}",
         layer, MeasuredExperts::kMuchSlower, kFewTokens, kernel);
   if (choice.basis == Basis::bytes)
-    return fmt::format("{}: no layer of {} bits like it was measured on {}; priced by its bytes with {} for bf16", layer,
+    return fmt::format("{}: no layer of {} bits like it was measured on {}; it is estimated by its bytes with {} for bf16", layer,
                        model.expert_bits, hardware.name, kernel);
   const std::string type = model.expert_type.empty() ? std::string(measured) : model.expert_type;
-  return fmt::format("{}: no layer like it was measured with {} on {}; priced by {} as measured on others{}", layer, type,
-                     hardware.name, kernel, type == measured ? "" : fmt::format(" with {}", measured));
+  return fmt::format("{}: no layer like it was measured with {} on {}; it is estimated by {} as measured on others{}", layer,
+                     type, hardware.name, kernel, type == measured ? "" : fmt::format(" with {}", measured));
 }
 
-// What types of fewer than 16 bits cost more than bf16 would, by the kernels as they were measured: a line each.
+// Types of fewer than 16 bits that cost more time than bf16 with the measured kernels: one line each.
 std::vector<std::string> slower_than_plain(const ModelKernels& kernels, const ModelShape& model) {
-  constexpr double kSlower = 1.1;  // within the error of two fits nothing is said
+  constexpr double kSlower = 1.1;  // differences within the error of two fits are not reported
   std::vector<std::string> list;
-  // The worst of a few rows.
+  // The worst of a few row counts.
   const auto look = [&](const char* what, const auto& narrow, const auto& plain) {
     const KernelFit* kernel = nullptr;
     double worst = kSlower;
@@ -127,8 +129,8 @@ std::vector<std::string> slower_than_plain(const ModelKernels& kernels, const Mo
     }
     if (kernel != nullptr)
       list.push_back(fmt::format(
-          "{}: {} of {} are priced at {:.1f} times those of bf16 at {:g} rows, by {}'s kernel{} as it was measured", model.name,
-          what, kernel->dtype.name, worst, at, kernel->engine, kernel->kernel.empty() ? "" : " " + kernel->kernel));
+          "{}: {} of {} cost {:.1f} times the time of bf16 at {:g} rows, by {}'s kernel{} as it was measured", model.name, what,
+          kernel->dtype.name, worst, at, kernel->engine, kernel->kernel.empty() ? "" : " " + kernel->kernel));
   };
   const auto experts = [&](double rows, const WeightType& type) {
     ExpertsWork work = experts_of(model, rows);
@@ -153,7 +155,7 @@ std::vector<std::string> slower_than_plain(const ModelKernels& kernels, const Mo
     of.computed = of.tokens = of.expert_rows = rows;
     of.logits = 0.0;
     std::vector<ProductGroup> groups = product_operations(model, of);
-    groups.pop_back();  // what is before and after the layers
+    groups.pop_back();  // parameters before and after the layers
     for (const ProductGroup& group : groups)
       for (const Operation& operation : group.operations) {
         const auto* const work = std::get_if<ProductWork>(&operation.work);
@@ -182,35 +184,36 @@ std::vector<std::string> deployment_warnings(const Deployment& deployment, const
   const Hardware& hardware = deployment.hardware;
   const ModelKernels* const any = target != nullptr ? target : draft;
   std::vector<std::string> list;
-  if (hardware.unverified) list.push_back(hardware.name + ": its figures are from memory, nobody has checked them");
+  if (hardware.unverified) list.push_back(hardware.name + ": its figures are from memory, not verified");
   if (!hardware.fitted_on.empty()) list.push_back(borrowed(hardware, any != nullptr && any->measured_products() != nullptr));
   if (deployment.round_unpriced) {
     std::vector<std::string> methods;
     for (const auto& [name, layers] : deployment.engine.proposals) methods.push_back(name);
     list.push_back(
-        fmt::format("{}: what a round takes beside its passes goes by the method, and none is named: it is priced as "
-                    "nothing. cost.proposal says which: {}",
+        fmt::format("{}: host time of a round besides its passes depends on the method, and no method is named, so it counts "
+                    "as 0. Set cost.proposal to one of: {}",
                     deployment.engine.name, fmt::join(methods, ", ")));
   }
   if (other_backend(deployment.engine, hardware))
     list.push_back(
-        fmt::format("{} on {}: no kernels of its backend there (Vulkan, ROCm, Metal) were measured, and published gains of "
-                    "speculation with them reach from .9 to 3.3; measure before you decide",
+        fmt::format("{} on {}: its backend there (Vulkan, ROCm, Metal) has no measured kernels. Published speedups of "
+                    "speculation with these backends range from .9 to 3.3; measure before you decide",
                     deployment.engine.name, hardware.name));
   for (const std::optional<ModelShape>* model : {&deployment.target, &deployment.draft}) {
     if (!*model) continue;
     const ModelKernels& kernels = model == &deployment.target ? *target : *draft;
     const bool measured = kernels.measured_products() != nullptr;
     if ((*model)->tensor_parallel > hardware.linked_gpus)
-      list.push_back(fmt::format("{}: {:g} GPUs are priced as if its links joined them; they join {:g}, and a network is slower",
-                                 (*model)->name, (*model)->tensor_parallel, hardware.linked_gpus));
+      list.push_back(
+          fmt::format("{}: {:g} GPUs are estimated as if its links joined them; the links join {:g}, and a network is slower",
+                      (*model)->name, (*model)->tensor_parallel, hardware.linked_gpus));
     for (const std::string& text : (*model)->assumed) list.push_back(fmt::format("{}: {}", (*model)->name, text));
-    if ((*model)->unverified) list.push_back((*model)->name + ": its shape is from memory, nobody has checked it");
+    if ((*model)->unverified) list.push_back((*model)->name + ": its shape is from memory, not verified");
     const bool integer = kernels.integer();
     const bool own_experts = integer && (*model)->expert_bits < 16.0;
     if (own_experts && (*model)->experts > 0.0)
       list.push_back(
-          fmt::format("{}: experts are priced as the tiles of {}'s own kernels of 2026; earlier versions took other "
+          fmt::format("{}: experts are estimated with the tiles of {}'s own kernels of 2026; earlier versions took other "
                       "tiles, and from two tokens on waited for the host",
                       (*model)->name, deployment.engine.name));
     if (measured) {
@@ -223,37 +226,38 @@ std::vector<std::string> deployment_warnings(const Deployment& deployment, const
       if (!integer) add(row_assumption(kernels, **model));
       if (!own_experts) add(experts_assumption(kernels, **model, hardware));
     } else if ((*model)->experts > 0.0 && !own_experts) {
-      list.push_back(fmt::format("{}: its experts are priced from the data sheet of {}, where no layer of any was measured",
-                                 (*model)->name, hardware.name));
+      list.push_back(
+          fmt::format("{}: its experts are estimated from the data sheet of {}, because no layer of experts was measured there",
+                      (*model)->name, hardware.name));
     }
     const std::string& type = (*model)->product_type;
-    if (integer) continue;  // what follows is of kernels that were not measured
+    if (integer) continue;  // the following warnings are about kernels that were not measured
     if (!type.empty() && (*model)->weight_bits < 16.0) {
       const KernelFit* const fit = measured ? kernels.measured_products()->fit({0.0, type}) : nullptr;
       const bool weights_alone = find_dtype(type)->activation_bytes >= kActivationBytes;
       if (fit == nullptr)
         list.push_back(
-            fmt::format("{}: products of {} are priced from the data sheet of {}{}", (*model)->name, type, hardware.name,
-                        weights_alone ? ", and what kernels for weights alone lose from a few rows on by the middle of "
-                                        "those that were measured elsewhere"
+            fmt::format("{}: products of {} are estimated from the data sheet of {}{}", (*model)->name, type, hardware.name,
+                        weights_alone ? ", and the loss of weight-only kernels from a few rows on is the median of the kernels "
+                                        "measured elsewhere"
                                       : ""));
       else if (!fit->borrowed_from.empty())
-        list.push_back(fmt::format("{}: products of {} are priced with the fits of {}: on {} nobody measured them",
+        list.push_back(fmt::format("{}: products of {} are estimated with the fits of {}: they were not measured on {}",
                                    (*model)->name, type, fit->borrowed_from, hardware.name));
     }
     if (type.empty() && (*model)->weight_bits < 16.0)
       list.push_back(fmt::format(
-          "{}: weights are read with {:g} bits, arithmetic is priced at 16. Kernels that quantise weights alone (GPTQ, AWQ, "
-          "GGUF) lose time from a few rows on{}; kernels that quantise activations too (fp8, int8) take less at many rows: "
-          "dtype says which it is",
+          "{}: weights are read with {:g} bits, arithmetic is estimated at 16. Kernels that quantise weights alone (GPTQ, AWQ, "
+          "GGUF) lose time from a few rows on{}; kernels that quantise activations too (fp8, int8) take less at many rows. Set "
+          "dtype to choose between them",
           (*model)->name, (*model)->weight_bits,
-          (*model)->weight_bits < 8.0 ? ", priced as the middle of those that were measured"
-                                      : ", so that verification can cost more than is priced here"));
+          (*model)->weight_bits < 8.0 ? ", estimated as the median of the measured ones"
+                                      : ", so that verification can cost more than this estimate"));
   }
   if (deployment.target && verifies_in_pieces(deployment.engine, hardware.compute_capability, deployment.target->kv_bits))
     list.push_back(fmt::format(
-        "{}: over a cache of {:g} bits {}'s verification is no whole graph on {}; launching its pieces is priced as on a fast "
-        "host, others take two to three times as long",
+        "{}: over a cache of {:g} bits {}'s verification does not run as one graph on {}; launching its pieces is estimated "
+        "for a fast host, others take two to three times as long",
         deployment.target->name, deployment.target->kv_bits, deployment.engine.name, hardware.name));
   if (!deployment.target || !deployment.draft) return list;
   if (const std::string other = made_for_another(*deployment.target, *deployment.draft); !other.empty())

@@ -20,7 +20,8 @@ using config::Parameter;
 using config::Type;
 
 constexpr double kMostLayers = 1000.0;
-constexpr double kMostMicroseconds = 1e6;  // no engine takes a second for a step: such figures are in other units
+// limit of plausibility: no engine takes a second for a step, so larger figures are in other units
+constexpr double kMostMicroseconds = 1e6;
 
 const config::Fields<IntegerKernels>& integer_fields() {
   using K = IntegerKernels;
@@ -28,25 +29,25 @@ const config::Fields<IntegerKernels>& integer_fields() {
   const config::Interval share = config::between(1e-3, 1);
   const config::Interval us = config::between(0, kMostMicroseconds);
   static const config::Fields<K> fields = {
-      {"vector_rows", &K::vector_rows, "the most rows of the kernel for few rows", rows, config::whole, config::required},
-      {"expert_vector_tokens", &K::expert_vector_tokens, "the most tokens of that for experts", rows, config::whole,
+      {"vector_rows", &K::vector_rows, "most rows of the kernel for few rows", rows, config::whole, config::required},
+      {"expert_vector_tokens", &K::expert_vector_tokens, "most tokens of that kernel for experts", rows, config::whole,
        config::required},
-      {"expert_table_tokens", &K::expert_table_tokens, "most tokens of that for weights looked up in a table, before Ada", rows,
-       config::whole},
+      {"expert_table_tokens", &K::expert_table_tokens, "most tokens of that kernel for weights looked up in a table, before Ada",
+       rows, config::whole},
       {"reads", &K::reads, "share of the bandwidth at which weights are read; 0: the GPU's calibration", config::between(0, 1)},
-      {"vector_share", &K::vector_share, "its share of int8 arithmetic", share},
-      {"super_block_share", &K::super_block_share, "that share of K-quants; 0: as the others", config::between(0, 1)},
-      {"table_share", &K::table_share, "that share of experts in MXFP4; 0: as the others", config::between(0, 1)},
+      {"vector_share", &K::vector_share, "that kernel's share of int8 arithmetic", share},
+      {"super_block_share", &K::super_block_share, "vector_share for K-quants; 0: the same", config::between(0, 1)},
+      {"table_share", &K::table_share, "vector_share for experts in MXFP4; 0: the same", config::between(0, 1)},
       {"tile_rows", &K::tile_rows, "rows of the widest tile", config::between(8, 1024), config::whole},
       {"tile_share", &K::tile_share, "share of int8 arithmetic in tiles", share},
-      {"product_us", &K::product_us, "a product takes at least; 0: the GPU's calibration", us},
-      {"tile_us", &K::tile_us, "and in tiles so much more", us},
-      {"layer_us", &K::layer_us, "a layer's small kernels and attention's least; 0: the GPU's calibration", us},
+      {"product_us", &K::product_us, "least time of a product; 0: the GPU's calibration", us},
+      {"tile_us", &K::tile_us, "extra time of a product in tiles", us},
+      {"layer_us", &K::layer_us, "a layer's small kernels and attention's least time; 0: the GPU's calibration", us},
       {"mixture_us", &K::mixture_us, "a layer's router and its experts' sum; 0: the GPU's calibration", us},
-      {"single_mixture_us", &K::single_mixture_us, "mixture_us of one token; 0: as of more", us},
+      {"single_mixture_us", &K::single_mixture_us, "mixture_us of one token; 0: the same", us},
       {"expert_tiles_of_all_rows", &K::expert_tiles_of_all_rows,
        "tiles are as wide as the pass has rows of all experts, not tokens"},
-      {"expert_wait_us", &K::expert_wait_us, "a layer of experts in tiles waits so long for its rows to be sorted", us},
+      {"expert_wait_us", &K::expert_wait_us, "time that a layer of experts in tiles waits for its rows to be sorted", us},
       {"attention_reads", &K::attention_reads, "share of the bandwidth at which it reads keys", config::between(0.05, 1)},
       {"attention_share", &K::attention_share, "attention's share of bf16 arithmetic", share}};
   return fields;
@@ -57,27 +58,29 @@ const std::vector<std::pair<std::string, RuledOperation>>& ruled_operations() {
       {"allreduce", RuledOperation::allreduce},
       {"attention", RuledOperation::attention},
       {"latent_attention", RuledOperation::latent_attention},
-      {"narrow_verification", RuledOperation::narrow_verification}};
+      {"narrow_verification", RuledOperation::narrow_verification},
+      {"weight_only_product", RuledOperation::weight_only_product}};
   return operations;
 }
 
 const config::Fields<KernelRule>& rule_fields() {
   using R = KernelRule;
   static const config::Fields<R> fields = {
-      {"operation", &R::operation, "what it runs; narrow_verification: over a cache of fewer than 16 bits",
+      {"operation", &R::operation,
+       "what it runs; narrow_verification: over a cache of fewer than 16 bits; weight_only_product: narrow weights, 16-bit activations",
        config::Choices<RuledOperation>{ruled_operations()}, config::required},
       {"library", &R::library, "engine whose measured kernels run", config::one_of(kernel_engines())},
       {"kernel", &R::kernel, "its name in the library's table; in captured passes, of all-reduces"},
-      {"launched_kernel", &R::launched_kernel, "the same in passes that no graph was captured for"},
+      {"launched_kernel", &R::launched_kernel, "its name for passes that no graph was captured for"},
       {"capabilities", &R::capabilities, "lowest and highest compute capability, pair by pair", config::between(0, 100)},
-      {"mixtures", &R::mixtures, "for models with experts alone"},
-      {"most_pcie_gpus", &R::most_pcie_gpus, "GPUs without NVLink up to which it serves; NCCL beyond", config::between(1, 1024),
-       config::whole},
+      {"mixtures", &R::mixtures, "only for models with experts"},
+      {"most_pcie_gpus", &R::most_pcie_gpus, "GPUs without NVLink up to which it serves; beyond them NCCL",
+       config::between(1, 1024), config::whole},
       {"keys", &R::walks_keys, "how blocks of attention over several tokens read the keys",
        config::one_of<bool>({{"shared", false}, {"walked", true}})},
       {"graph", &R::in_pieces, "pieces: it runs between graphs of the rest of the pass",
        config::one_of<bool>({{"whole", false}, {"pieces", true}})},
-      {"fuses_norms", &R::fuses_norms, "norms after an all-reduce are computed in it"}};
+      {"fuses_norms", &R::fuses_norms, "it also computes the norms after an all-reduce"}};
   return fields;
 }
 
@@ -88,22 +91,23 @@ const config::Fields<Engine>& engine_fields() {
       {"name", &E::name, "the engine's name in words"},
       {"source", &E::source, "where the figures come from", config::required},
       {"graphs", &E::graphs, "passes are captured, and padded to 1, 2, 4, 8, 16, 24, ... rows", config::required},
-      {"kernels", &E::kernels, "engine whose measured kernels are this one's own", config::one_of(kernel_engines())},
+      {"kernels", &E::kernels, "engine whose measured kernels this engine uses", config::one_of(kernel_engines())},
       {"implementations", &E::implementations,
-       "what it runs instead of its library's first kernels, and where; the first row that holds for an operation counts",
+       "exceptions to its library's first kernels: what it runs and where; the first row that holds for an operation counts",
        rule_fields()},
       {"shared_rows", &E::shared_rows,
-       "rows of a captured pass up to which shared experts run beside the others, on a stream of their own; 0: after them",
+       "rows of a captured pass up to which shared experts run at the same time as the others, on a stream of their own; 0: "
+       "after them",
        config::between(0, 1e6)},
       {&E::weight_only, config::Fields<WeightOnlyKernels>{{"weight_only_shares", &WeightOnlyKernels::shares,
-                                                           "share of a plain kernel's bandwidth at which kernels for weights "
-                                                           "alone read 4 bits, and 8, where none were measured; the "
-                                                           "default is the median of four libraries",
+                                                           "share of a plain kernel's bandwidth at which weight-only kernels "
+                                                           "read 4 bits, and 8, if none were measured; default: the median of "
+                                                           "four libraries",
                                                            config::between(0.05, 1)},
                                                           {"weight_only_growth", &WeightOnlyKernels::growth,
-                                                           "what these take longer for each doubling of the rows up to 64, "
-                                                           "relative, with 4 bits and with 8; the default is the median "
-                                                           "of three libraries",
+                                                           "extra time of these kernels per doubling of the rows up to 64, "
+                                                           "relative, with 4 bits and with 8; default: the median of three "
+                                                           "libraries",
                                                            config::between(0, 1)}}},
       {"integer_kernels", &E::integer, "its own kernels for quantised weights on consumers' GPUs, and its attention there",
        integer_fields()},
@@ -115,16 +119,14 @@ const config::Fields<Engine>& engine_fields() {
                                     {"trtllm", MemoryRules::trtllm}})},
       {"fused_quantisation", &E::fused_quantisation, "activations are quantised by the kernel before a product"},
       {"small_kernels", &E::small_kernels,
-       "small kernels of a layer, between products and attention; where it is not given, as many as the GPU's calibration "
-       "counted",
-       few},
+       "small kernels of a layer, between products and attention; default: the number that the GPU's calibration counted", few},
       {"linear_kernels", &E::linear_kernels,
-       "small kernels of a layer of linear attention beside its products: convolution, gates, state, norm", few},
+       "small kernels of a layer of linear attention besides its products: convolution, gates, state, norm", few},
       {"selection_ns_per_key", &E::selection_ns_per_key,
        "sparse attention: nanoseconds for each score of a row that the best are selected from", few},
       {"logit_passes", &E::logit_passes, "passes over the logits from the LM head to the token", few},
-      {"unequal_contexts", &E::unequal_contexts, "attention over a live server's contexts, over that of as many equal ones",
-       config::between(1, 10)},
+      {"unequal_contexts", &E::unequal_contexts,
+       "time of attention over a live server's contexts, over that of as many equal contexts", config::between(1, 10)},
       {"switch_share", &E::switch_share,
        "share of a link's rate that all-reduces in the switch between GPUs reach (NVLink 4 and later); 0: not used",
        config::between(0, 2)},
@@ -148,7 +150,12 @@ EngineMethods read_methods(const config::Value& value, Diagnostics& diagnostics)
   static const std::vector<Parameter> parameters = {
       {"drafters", Type::value_list, {}, "drafters of chains", {}, {}},
       {"verifiers", Type::value_list, {}, "verifiers of chains", {}, {}},
-      {"draws", Type::boolean, "false", "chains can be drawn from the draft's distribution, not chosen alone", {}, {}},
+      {"draws",
+       Type::boolean,
+       "false",
+       "chains can be drawn from the draft's distribution, not only chosen as its likeliest tokens",
+       {},
+       {}},
       {"trees", Type::value_list, "", "drafters of trees", {}, {}},
       {"tree_verifiers", Type::value_list, "", "verifiers of trees", {}, {}}};
   EngineMethods methods;
@@ -169,16 +176,21 @@ EngineMethods read_methods(const config::Value& value, Diagnostics& diagnostics)
 const std::vector<Parameter>& engine_parameters() {
   static const std::vector<Parameter> parameters = [] {
     std::vector<Parameter> list = {
-        {"preset", Type::text, "", "an engine's name or file; the other keys replace its own", {}, {}},
+        {"preset", Type::text, "", "an engine's name or file; the other keys override its values", {}, {}},
         {"aliases", Type::value_list, "", "further names", {}, {}},
         {"methods",
          Type::value,
          "{}",
-         "what its program drafts and verifies, which compare marks: {drafters: [chain, ...], verifiers: [token, ...], draws: "
-         "true, trees: [tree_dynamic], tree_verifiers: [tree_point_mass]}; {}: nothing is said",
+         "drafters and verifiers that its program supports, which compare marks: {drafters: [chain, ...], verifiers: [token, "
+         "...], draws: true, trees: [tree_dynamic], tree_verifiers: [tree_point_mass]}; {}: not stated",
          {},
          {}},
-        {"tuned", Type::value, "", "what runs of one server taught, as specsim tune writes it: {factors: ..., covariance: ...}", {}, {}},
+        {"tuned",
+         Type::value,
+         "",
+         "factors learned from runs of one server, as specsim tune writes them: {factors: ..., covariance: ...}",
+         {},
+         {}},
         {"proposals",
          Type::value,
          "{}",
@@ -220,7 +232,7 @@ void read_proposals(const config::Value& proposals, Engine& engine, Diagnostics&
   }
 }
 
-// Lists that have to come in pairs, one for 4 bits and one for 8, or lowest and highest.
+// Lists that must come in pairs: one number for 4 bits and one for 8, or lowest and highest.
 void check_pairs(const config::Arguments& a, const Engine& engine, Diagnostics& diagnostics) {
   const auto for_bits = [&](const char* key, const std::vector<double>& list) {
     if (list.size() != 2)
@@ -233,6 +245,10 @@ void check_pairs(const config::Arguments& a, const Engine& engine, Diagnostics& 
     const std::vector<double>& list = engine.implementations[row].capabilities;
     bool paired = list.size() % 2 == 0;
     for (std::size_t i = 0; paired && i < list.size(); i += 2) paired = list[i] <= list[i + 1];
+    const KernelRule& rule = engine.implementations[row];
+    if (rule.operation == RuledOperation::weight_only_product && rule.kernel != kMarlin)
+      diagnostics.add(a.maps("implementations")[row].where("kernel"),
+                      fmt::format("kernel is \"{}\", allowed for weight_only_product: {}", rule.kernel, kMarlin));
     if (!paired)
       diagnostics.add(a.maps("implementations")[row].where("capabilities"),
                       fmt::format("capabilities is [{:g}], allowed: [lowest, highest, lowest, highest, ...], or none",
@@ -280,10 +296,10 @@ std::string describe(const KernelRule& rule) {
     if (operation == rule.operation) text = name + ":";
   if (!rule.kernel.empty()) text += " kernel " + rule.kernel;
   if (!rule.library.empty()) text += (rule.kernel.empty() ? " kernels of " : " of ") + rule.library;
-  if (rule.walks_keys) text += " blocks that walk all keys";
+  if (rule.walks_keys) text += " blocks that read all keys";
   if (rule.in_pieces) text += " graphs of pieces";
   if (rule.fuses_norms) text += " with the norms";
-  if (rule.mixtures) text += " for models with experts";
+  if (rule.mixtures) text += " only for models with experts";
   for (std::size_t i = 0; i + 1 < rule.capabilities.size(); i += 2)
     text += fmt::format("{} {:g} to {:g}", i == 0 ? " on GPUs of compute capability" : " and", rule.capabilities[i],
                         rule.capabilities[i + 1]);
@@ -291,7 +307,7 @@ std::string describe(const KernelRule& rule) {
   return text;
 }
 
-// Without a compute capability (0) a GPU is no NVIDIA's, and runs nothing that is for some of them.
+// A GPU without a compute capability (0) is not NVIDIA's, and rules for some NVIDIA GPUs do not hold there.
 bool KernelRule::holds(double compute_capability, bool mixture) const {
   if (mixtures && !mixture) return false;
   if (capabilities.empty()) return true;
@@ -318,7 +334,7 @@ AllReduceChoice allreduce_choice(const Engine& engine, const std::string& librar
   AllReduceChoice choice{rule == nullptr || rule->library.empty() ? own : rule->library, {}};
   if (rule != nullptr) choice.rule = *rule;
   if (!choice.rule.kernel.empty()) return choice;
-  // The library's own kernels go by the names that its engine gives them.
+  // Uses the names that the library's own engine gives to the kernels.
   for (const KernelRule& named : engine_of_library(choice.library).implementations)
     if (named.operation == RuledOperation::allreduce && named.library.empty()) {
       choice.rule.kernel = named.kernel;

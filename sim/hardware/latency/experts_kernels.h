@@ -10,7 +10,7 @@
 
 namespace specsim::cost {
 
-// Tokens of a pass, to say which kernel computes a model's experts.
+// Tokens of a pass for which the choice of kernel for a model's experts is reported.
 constexpr double kFewTokens = 16.0;
 
 // Experts by fits of measured layers. An engine runs the fastest of its kernels that take such a layer.
@@ -21,17 +21,18 @@ class MeasuredExperts final : public Kernel<ExpertsWork> {
   [[nodiscard]] KernelError error(const ExpertsWork& work) const override;
   [[nodiscard]] KernelLabel label(const ExpertsWork& work) const override;
 
-  // What was measured of the kernel that computes a layer: the engine's own on a layer like this one; another engine's, or on
-  // other layers; or one for bf16, which serves by the bytes.
+  // How closely the measurements of a kernel fit a layer. like: the engine's own kernel on a layer like this one. others: another
+  // engine's kernel, or other layers. bytes: a bf16 kernel, whose time is scaled by the bytes.
   enum class Basis { like, others, bytes };
-  static constexpr double kMuchSlower = 1.5;  // experts by tensor over those by block from which the latter serve
+  // ratio of experts by tensor to those by block from which the latter's kernel is used
+  static constexpr double kMuchSlower = 1.5;
   struct Choice {
-    const KernelFit* kernel = nullptr;  // nullptr where none was measured
+    const KernelFit* kernel = nullptr;  // nullptr if none was measured
     double us = 0.0;
     Basis basis = Basis::others;
   };
   [[nodiscard]] Choice choose(const ExpertsWork& work) const;
-  // Whether a choice for scales by tensor is one for scales by block, for these were measured to be much faster.
+  // Whether the fit of scales by block replaces one of scales by tensor, because it was measured to be much faster.
   [[nodiscard]] static bool as_blocks(const Choice& choice, const ExpertsWork& work);
 
  private:
@@ -41,7 +42,7 @@ class MeasuredExperts final : public Kernel<ExpertsWork> {
   const KernelLibrary& library_;
 };
 
-// Standard deviation of the logarithm of an estimate of experts on a GPU where no layer of any was measured. Stated: four
+// Standard deviation of the logarithm of an estimate of experts on a GPU without any measured layer of experts. Stated: four
 // mixtures on a V100, an M3 Ultra and a Strix Halo take 1.8 to 3.2 times the estimate over one token.
 constexpr double kUnmeasuredExpertsSpread = 0.7;
 

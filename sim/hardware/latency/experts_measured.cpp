@@ -1,4 +1,4 @@
-// Layers of experts: which of the measured kernels (configs/kernels) estimates one, and how far that is to be trusted.
+// Layers of experts: chooses the measured kernel (configs/kernels) that estimates one, and states the error.
 #include "sim/hardware/latency/experts_kernels.h"
 
 #include <algorithm>
@@ -12,24 +12,23 @@ namespace {
 
 constexpr double kUsualSkew = 1.01;  // exponent of the routing's power law: the mildest that was measured
 constexpr const char* kPlain = "bfloat16";
-// Experts quantised by tensor have no more bytes or arithmetic than those with scales by block: where their kernel was measured
-// at so much more, a version's choice of it is at work, which the next one fixes, and the others' serves.
+// Experts quantised by tensor have no more bytes or arithmetic than those with scales by block. If their kernel was measured at
+// this much more, the version chose a bad kernel, which the next version fixes; the fit of the others is then used.
 constexpr const char* kByTensor = "fp8";
 constexpr const char* kByBlock = "fp8_block";
-// Marlin unpacks integers and MXFP4 of four bits to bf16 before the same tensor cores, on Blackwell as on Ampere: where one of
-// them was measured on a GPU, it serves for the other. By one such layer of an A100 the median error of other mixtures is 6 % and
-// the 90th percentile 24 % (128 to 512 experts, 1 to 256 tokens) with its correction; those of eight experts have 7 and 33 %
-// without.
+// Marlin unpacks integers and MXFP4 of four bits to bf16 before the same tensor cores, on Blackwell as on Ampere. If only one of
+// the two was measured on a GPU, its fit is used for the other. With one such layer of an A100 and its correction, the median
+// error of other mixtures is 6 % and the 90th percentile 24 % (128 to 512 experts, 1 to 256 tokens); mixtures of eight experts
+// have 7 and 33 % without the correction.
 constexpr std::array<std::string_view, 2> kUnpackedByMarlin = {"int4_wo", "w4a16_mxfp4"};
 constexpr double kFewerExperts = 3.0;  // binary logarithm, of those that the correction was made from over a layer's
-constexpr const char* kMarlin = "marlin";
 // TensorRT-LLM's kernel for experts without a gate, which computes no others.
 constexpr const char* kNongatedKernel = "nongated";
-constexpr const char* kTensorRt = "trtllm";  // has kernels of its own for weights alone
+constexpr const char* kTensorRt = "trtllm";  // engine with weight-only kernels of its own
 constexpr const char* kGenerated = "flashinfer_trtllm";
 
-// Standard deviation of the logarithm of the estimate of a layer unlike those that its kernel was measured on, or on another
-// engine's kernel. Stated: served mixtures were off by 1.2 to 1.5 times where their layers were in no table.
+// Standard deviation of the logarithm of an estimate for a layer that differs from those measured with its kernel, or by another
+// engine's kernel. Stated: served mixtures were off by 1.2 to 1.5 times if their layers were in no table.
 constexpr double kUnlikeSpread = 0.3;
 
 bool unpacked_by_marlin(std::string_view name) {
@@ -48,23 +47,23 @@ KernelShape shape_of(const ExpertsWork& work) {
   return x;
 }
 
-// Whether the kernel is one of the library's. TensorRT-LLM's generated kernels for Blackwell were timed as vLLM and SGLang call
-// them, through FlashInfer; of TensorRT-LLM itself the public table has CUTLASS and the kernels for few tokens alone.
+// Whether the kernel belongs to the library. TensorRT-LLM's generated kernels for Blackwell were timed as vLLM and SGLang call
+// them, through FlashInfer; for TensorRT-LLM itself the public table has only CUTLASS and the kernels for few tokens.
 bool belongs_to(const KernelFit& fit, const std::string& library) {
   return fit.engine == library || fit.engine == "any" ||
          (library == kTensorRt && fit.kernel.find(kGenerated) != std::string::npos);
 }
 
-// Whether the kernel computes experts with so many matrices.
+// Whether the kernel computes experts with this many matrices.
 bool computes(const KernelFit& fit, const KernelShape& x) {
   return x.matrices < 3.0 || fit.kernel.find(kNongatedKernel) == std::string::npos;
 }
 
 }  // namespace
 
-// Where none of the engine's kernels was measured on a layer like it, the kernel of most layers is the usual one; of a kernel
-// that was measured on a single other layer nothing is known. More tokens than were measured leave the choice as it is, and are
-// no longer like what was measured.
+// If none of the engine's kernels was measured on a layer like this one, the kernel with the most measured layers is used; a
+// kernel measured on a single other layer gives no information about this one. With more tokens than were measured the choice
+// stays the same, but no longer counts as measured.
 MeasuredExperts::Choice MeasuredExperts::fastest(const KernelShape& x, const std::string& dtype, bool own) const {
   const Hardware& hardware = library_.hardware();
   Choice like;
@@ -89,8 +88,8 @@ MeasuredExperts::Choice MeasuredExperts::fastest(const KernelShape& x, const std
   return {usual, usual->microseconds(hardware, x), Basis::others};
 }
 
-// Experts of four bits with bf16 activations by Marlin, as it was measured with another such type. Of the engine's own fits and
-// others', the one whose layers are the most.
+// Experts of four bits with bf16 activations by Marlin, as measured with another such type. Among the engine's own fits and
+// others', uses the one with the most measured layers.
 MeasuredExperts::Choice MeasuredExperts::marlin(const KernelShape& x, const WeightType& type) const {
   if (!unpacked_by_marlin(type.name) || library_.name() == kTensorRt) return {};
   const KernelFit* most = nullptr;
@@ -108,9 +107,9 @@ MeasuredExperts::Choice MeasuredExperts::marlin(const KernelShape& x, const Weig
   return {most, stored.microseconds(library_.hardware(), x), Basis::others};
 }
 
-// An engine without any kernel of the type takes the fastest of all engines'. A type that nobody measured takes fewer bytes than
-// bf16 by the formula of the kernels for that, whose floors and tiles it has too; what kernels for weights alone lose from a few
-// rows on comes on top.
+// An engine without any kernel of the type uses the fastest of all engines' kernels. A type without measurements is estimated by
+// the formula of the bf16 kernels with fewer bytes, including their floors and tiles; the loss of weight-only kernels from a few
+// rows on is added.
 MeasuredExperts::Choice MeasuredExperts::choose(const ExpertsWork& work) const {
   const KernelShape x = shape_of(work);
   if (const KernelFit* found = library_.fit_of(KernelKind::experts, work.type))
@@ -127,9 +126,9 @@ MeasuredExperts::Choice MeasuredExperts::choose(const ExpertsWork& work) const {
   KernelFit one = *plain.kernel;
   one.dtype.weight_bytes = work.type.bits / 8.0;
   if (const Dtype* narrow = find_dtype(std::string(work.type.name))) one.dtype = *narrow;
-  std::fill(one.correction.begin(), one.correction.end(), 0.0);  // it is of another kernel
+  std::fill(one.correction.begin(), one.correction.end(), 0.0);  // the fit is of another kernel
   const double rows = std::max(1.0, work.tokens * work.per_token / std::max(1.0, work.met));
-  // Any engine's median: what experts grow by under Marlin nobody measured.
+  // Any engine's median: the growth of experts under Marlin was not measured.
   const double slowdown = of_weights_alone(work.type) ? WeightOnlyKernels{}.slowdown(one.dtype.weight_bytes, rows) : 1.0;
   return {plain.kernel, slowdown * one.microseconds(library_.hardware(), x), Basis::bytes};
 }

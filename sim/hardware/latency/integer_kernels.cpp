@@ -7,20 +7,21 @@ namespace specsim::cost {
 
 namespace {
 
-constexpr double kTileStep = 8.0;         // rows by which tiles of products grow, and the narrowest tile of attention
+constexpr double kTileStep = 8.0;         // step in which the rows of products' tiles grow, and the narrowest tile of attention
 constexpr double kWidestQueries = 64.0;   // queries of attention's widest tile
 constexpr double kMostHeadsInTile = 8.0;  // heads that share keys and lie in a tile of queries
 constexpr double kExpertProducts = 3.0;   // gate, up and down
 constexpr double kUngatedProducts = 2.0;  // up and down
-constexpr double kTablesAsOthers = 8.9;   // compute capability from which the kernel for few takes as many tokens of any type
+constexpr double kTablesAsOthers = 8.9;   // compute capability from which the kernel for few tokens takes as many of any type
 constexpr double kDp4aCapability = 6.1;   // compute capability from which plain cores multiply int8
 constexpr double kAmpere = 8.0;
-// Tensor cores' int8 over that of plain cores, of the chips that shares were fitted on: 284 and 71 TOP/s of an RTX 3090.
+// Int8 rate of tensor cores over that of plain cores, on the chips that the shares were fitted on: 284 and 71 TOP/s of an RTX
+// 3090.
 constexpr double kTensorOverPlain = 4.0;
-// Rows from which weights become fp16 for a library's product where tensor cores have no int8 (MMQ_DP4A_MAX_BATCH_SIZE).
+// Rows from which weights are converted to fp16 for a library's product if tensor cores have no int8 (MMQ_DP4A_MAX_BATCH_SIZE).
 constexpr double kMostDp4aRows = 64.0;
 
-// The width of the tiles that `rows` are cut into: as few tiles as go, and no wider than that takes.
+// The width of the tiles that `rows` are cut into: as few tiles as possible, and no wider than that requires.
 double tile_width(double rows, double most) {
   const double tiles = std::ceil(rows / most);
   return std::min(most, kTileStep * std::ceil(rows / tiles / kTileStep));
@@ -30,8 +31,8 @@ double vector_share(const IntegerKernels& own, bool super_blocks) {
   return super_blocks && own.super_block_share > 0.0 ? own.super_block_share : own.vector_share;
 }
 
-// Arithmetic that shares of the kernel for few are of, and those of tiles: the latter reach about as much of plain cores' int8,
-// .28 of a P40's 47 TOP/s (llama.cpp pull request 7716: 8B Q5_0, 818 tokens/s over 512 rows).
+// The peak that the shares refer to, for the kernel for few rows and for tiles. Tiles reach about the same share of plain cores'
+// int8: .28 of a P40's 47 TOP/s (llama.cpp pull request 7716: 8B Q5_0, 818 tokens/s over 512 rows).
 double vector_peak(const Hardware& hardware) {
   return hardware.has_int8 ? hardware.int8_flops : kTensorOverPlain * hardware.dp4a_flops.value_or(0.0);
 }
@@ -39,7 +40,7 @@ double tile_peak(const Hardware& hardware) { return hardware.has_int8 ? hardware
 
 }  // namespace
 
-// Mixtures on chips before Ampere, of which nothing was measured: a V100 takes 1.8 and 3.2 times the estimate over one token.
+// Mixtures on chips before Ampere were not measured: a V100 takes 1.8 and 3.2 times the estimate over one token.
 KernelError IntegerExperts::error(const ExpertsWork& /*work*/) const {
   return {0.0, set_.hardware.compute_capability < kAmpere ? kUnmeasuredExpertsSpread : kIntegerExpertsSpread};
 }

@@ -1,5 +1,5 @@
-// Kernels that multiply quantised weights with activations quantised to int8, as llama.cpp's do on consumers' GPUs, and its
-// attention. One kernel serves few rows, another works in tiles beyond them. An engine's file says which rows take which.
+// Kernels that multiply quantised weights with activations quantised to int8, as llama.cpp's do on consumer GPUs, and its
+// attention. One kernel serves few rows, another works in tiles for more rows. An engine's file states the limit between the two.
 #pragma once
 
 #include "sim/hardware/gpu/hardware.h"
@@ -10,18 +10,17 @@
 
 namespace specsim::cost {
 
-// Standard deviations of the logarithm of their estimates, stated. Of llama.cpp's passes over Llama-2-7B at 32,768 cached tokens
-// on an RTX 3090, to which no figure was fitted, the worst of eight is 10 % off; experts' kernels changed with llama.cpp's
-// versions.
+// Standard deviations of the logarithm of their estimates, stated. Eight of llama.cpp's passes over Llama-2-7B at 32,768 cached
+// tokens on an RTX 3090, to which no figure was fitted, are at most 10 % off; experts' kernels changed with llama.cpp's versions.
 constexpr double kIntegerSpread = 0.15;
 constexpr double kIntegerExpertsSpread = 0.25;
 
-// Whether the engine has such kernels and the GPU runs them: their shares were measured on the chips of consumers' cards alone;
-// chips before Ampere are taken to reach the same shares of their int8.
+// Whether the engine has such kernels and the GPU runs them. Their shares were measured on consumer cards only; chips before
+// Ampere are assumed to reach the same shares of their int8.
 bool runs_integer_kernels(const Engine& engine, const Hardware& hardware);
 
-// What the three kernels have in common. `efficiency`: share of a plain kernel's bandwidth that narrow weights reach, where a
-// config gives it. The references must outlive this.
+// Common data of the three kernels. `efficiency`: share of a plain kernel's bandwidth that narrow weights reach, if a config
+// gives it. The references must outlive this.
 struct IntegerKernelSet {
   const Engine& engine;
   const Hardware& hardware;
@@ -29,13 +28,13 @@ struct IntegerKernelSet {
   std::optional<double> efficiency;
 
   [[nodiscard]] const IntegerKernels& figures() const { return engine.integer; }
-  // Bytes of a weight as if it were read at the data sheet's bandwidth: what a kernel loses of it is in them.
+  // Bytes of a weight, scaled up so that reading them at the data sheet's bandwidth takes the kernel's actual time.
   [[nodiscard]] double bytes_as_read(double bits) const;
   [[nodiscard]] KernelLabel label(const char* what) const;
 };
 
-// Few rows: arithmetic of plain cores, which grows with every row, partly hides behind reading. In tiles: a block reads a tile of
-// weights, then multiplies, so that the two add up.
+// Few rows: arithmetic of plain cores grows with every row and is partly hidden by reading. In tiles: a block reads a tile of
+// weights, then multiplies, so that the two times add up.
 class IntegerProduct final : public Kernel<ProductWork> {
  public:
   explicit IntegerProduct(const IntegerKernelSet& set) : set_(set) {}
@@ -47,9 +46,9 @@ class IntegerProduct final : public Kernel<ProductWork> {
   const IntegerKernelSet& set_;
 };
 
-// Few tokens: each reads the experts that it chose by itself, others' too. In tiles: those of an expert are as wide as the pass
-// has tokens (a kernel is chosen before anyone knows which expert gets how many), so that the arithmetic is of rows that are
-// mostly empty.
+// Few tokens: each token reads its own chosen experts, even if another token reads the same ones. In tiles: an expert's tiles are
+// as wide as the pass has tokens, because a kernel is chosen before the number of rows per expert is known. Most rows of the
+// arithmetic are therefore empty.
 class IntegerExperts final : public Kernel<ExpertsWork> {
  public:
   explicit IntegerExperts(const IntegerKernelSet& set) : set_(set) {}
@@ -61,8 +60,8 @@ class IntegerExperts final : public Kernel<ExpertsWork> {
   const IntegerKernelSet& set_;
 };
 
-// Blocks share the keys; queries of heads that share them lie side by side in tiles of 8, 16, 32 or 64. Caches of fewer bits and
-// latent ones have kernels of which nothing was measured.
+// Blocks share the keys; queries of heads that share them lie side by side in tiles of 8, 16, 32 or 64. The kernels for caches of
+// fewer bits and for latent caches were not measured.
 class TiledAttention final : public Kernel<AttentionWork> {
  public:
   // `fixed_us`: of a launch.

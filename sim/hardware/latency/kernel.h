@@ -1,4 +1,4 @@
-// Kernel implementations: who computes an operation, how long that takes, and how wrong the estimate may be. Each implementation
+// Kernel implementations: which one computes an operation, how long it takes, and the error of the estimate. Each implementation
 // is one file, listed in implementations.h.
 #pragma once
 
@@ -15,18 +15,18 @@
 namespace specsim::cost {
 
 constexpr double kSecondsPerMicro = 1e-6;
-// Standard deviation of the logarithm of an estimate that no measurement is behind; stated, not fitted.
+// Standard deviation of the logarithm of an estimate without a measurement; stated, not fitted.
 constexpr double kStatedError = 0.3;
 
 // Standard deviations of the logarithm of an estimated time. `shape` is independent from one shape of the operation to another;
-// `common` is what all shapes of the implementation have in common: a whole GPU or type that is misjudged.
+// `common` is shared by all shapes of the implementation: an error of a whole GPU or type.
 struct KernelError {
   double shape = 0.0;
   double common = 0.0;
   [[nodiscard]] double largest() const { return std::max(shape, common); }
 };
 
-// What `pass --explain` prints of an implementation.
+// The text that `pass --explain` prints for an implementation.
 struct KernelLabel {
   std::string name;    // "measured product fp8_block (vllm)"
   std::string source;  // where its figures are from
@@ -39,9 +39,9 @@ class Kernel {
   Kernel(const Kernel&) = delete;
   Kernel& operator=(const Kernel&) = delete;
   virtual ~Kernel() = default;
-  // Seconds of the work once; empty where this implementation does not compute such work.
+  // Seconds of the work once; empty if this implementation does not compute such work.
   [[nodiscard]] virtual std::optional<double> seconds(const Work& work) const = 0;
-  // Asked only of work that it computes.
+  // Called only for work that it computes.
   [[nodiscard]] virtual KernelError error(const Work& work) const = 0;
   [[nodiscard]] virtual KernelLabel label(const Work& work) const = 0;
 };

@@ -11,7 +11,8 @@ namespace specsim::cost {
 namespace {
 
 KeySplitting splitting_of(const Deployment& deployment) {
-  // An engine without kernels of its own runs nobody's attention that walks all keys, whosever fits serve for it.
+  // An engine without kernels of its own never uses attention whose blocks read all keys, whichever engine's fits are used for
+  // it.
   const bool nobodys = deployment.kernels == "automatic" && deployment.engine.kernels.empty();
   if (deployment.attention == "automatic") return nobodys ? KeySplitting::split : KeySplitting::automatic;
   return deployment.attention == "serial" ? KeySplitting::walked : KeySplitting::split;
@@ -79,14 +80,16 @@ ModelKernels::ModelKernels(const Deployment& deployment, const ModelShape& model
     AllReduceChoice choice = allreduce_choice(engine, name, hardware.compute_capability, mixture);
     fuses_norms_ = choice.rule.fuses_norms;
     allreduce_library_.emplace(hardware, choice.library);
-    // One that was timed alone waits for its launch. Engines that name their kernels launch ahead of the GPU, and what launches
-    // take at least is host_us_per_layer.
+    // An all-reduce that was timed alone includes the wait for its launch. Engines that name their kernels launch ahead of the
+    // GPU; their least time of launches is host_us_per_layer.
     measured_allreduce_ =
         &allreduces.add<MeasuredAllReduce>(*allreduce_library_, choice.rule, engine.switch_share, engine.kernels.empty());
   }
+  const KernelRule* const unpacked = rule_for(engine, RuledOperation::weight_only_product, hardware.compute_capability);
+  if (unpacked != nullptr && unpacked->kernel == kMarlin) products.add<MarlinProduct>(hardware, *calibrated);
   products.add(std::move(calibrated));
   experts.add<GroupedExperts>(hardware, products);
-  // llama.cpp multiplies prompts with the latent vectors as they are.
+  // llama.cpp multiplies prompts with the latent vectors directly.
   attention.add<CalibratedAttention>(hardware, attention_us, !integer_set_.has_value());
   indexers.add<IndexerKernel>(hardware, engine.selection_ns_per_key);
   allreduces.add<LinkAllReduce>(hardware);
@@ -102,7 +105,7 @@ bool ModelKernels::own_layers() const {
 ModelKernels::LayerKernels ModelKernels::layer_kernels() const {
   const double own = own_layers() ? deployment_.engine.integer.layer_us : deployment_.hardware.calibration.elementwise_us;
   const std::optional<double>& counted = deployment_.engine.small_kernels;
-  if (!counted || !library_) return {own, false};  // a calibration was fitted with its own number of them
+  if (!counted || !library_) return {own, false};  // a calibration was fitted with its own number of small kernels
   const double kernels = *counted - (fuses_norms_ && model_.tensor_parallel > 1.0 ? kNorms : 0.0);
   return {own * std::max(0.0, kernels) / kCalibratedKernels, true};
 }

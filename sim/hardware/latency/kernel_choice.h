@@ -1,5 +1,5 @@
-// Which kernel implementation computes each operation of a model's passes in a deployment: the one place that knows GPU, engine
-// and types together.
+// Chooses the kernel implementation of each operation of a model's passes in a deployment. No other file knows GPU, engine and
+// types together.
 #pragma once
 
 #include "sim/hardware/latency/allreduce_kernels.h"
@@ -16,10 +16,11 @@
 
 namespace specsim::cost {
 
-// The engine whose measured kernels run: `choice` itself, or with automatic those of the engine's `library`; an engine without
-// any takes those that the GPU names. Empty: the data sheet's formula and the calibration.
+// The engine whose measured kernels run: `choice` itself, or with automatic those of the engine's `library`; an engine without a
+// library uses the kernels that the GPU names. Empty: the data sheet's formula and the calibration.
 std::string kernels_in_use(const std::string& choice, const std::string& library, const Hardware& hardware);
-// Reports all-reduce kernels of an engine's table that neither the GPU's fits have nor an engine of configs/engines names.
+// Reports all-reduce kernels of an engine's table that are neither among the GPU's fits nor named by an engine of
+// configs/engines.
 void check_allreduce_kernels(const Engine& engine, const Hardware& hardware, Diagnostics& diagnostics);
 
 constexpr double kNorms = 2.0;              // norms of a layer
@@ -44,13 +45,13 @@ class ModelKernels {
   // Small kernels of a layer, besides its products and attention.
   struct LayerKernels {
     double fixed_us = 0.0;
-    bool counted = false;  // the engine says how many there are, so that their bytes are counted kernel by kernel
+    bool counted = false;  // the engine states how many there are, so that their bytes are counted kernel by kernel
   };
   [[nodiscard]] LayerKernels layer_kernels() const;
-  // Whether measured layers of experts leave the router's scores to a product of their own.
+  // Whether measured layers of experts exclude the router's scores, which are then a product of their own.
   [[nodiscard]] bool routes_apart(const ExpertsWork& work) const;
 
-  // nullptr: no kernel of the GPU was measured, or none is to be used.
+  // nullptr: no kernel of the GPU was measured, or kernels are switched off.
   [[nodiscard]] const MeasuredProduct* measured_products() const { return measured_products_; }
   [[nodiscard]] const MeasuredExperts* measured_experts() const { return measured_experts_; }
   [[nodiscard]] const MeasuredAttention* measured_attention() const { return measured_attention_; }
@@ -67,8 +68,8 @@ class ModelKernels {
   KernelList<StreamWork> streams;
 
  private:
-  // Whether the model's layers have small kernels, and a floor of attention, of the engine's own: integer kernels run, and some
-  // of the weights are narrow enough for them.
+  // Whether the engine has small kernels and a least attention time of its own for the model's layers: integer kernels run, and
+  // some of the weights are narrow enough for them.
   [[nodiscard]] bool own_layers() const;
 
   const Deployment& deployment_;

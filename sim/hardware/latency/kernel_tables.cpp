@@ -19,7 +19,7 @@ namespace specsim::cost {
 
 namespace {
 
-// Which columns make a table one of a kind; the first that has all of them.
+// The columns that identify a kind of table; the first kind that has all of them counts.
 struct TableKind {
   KernelKind kind;
   std::vector<const char*> columns;
@@ -61,7 +61,7 @@ const std::vector<TableKind>& table_kinds() {
   return kinds;
 }
 
-// No kernel has sides, sequences or caches of a thousand million; an all-reduce may have as many bytes.
+// Limit of plausibility: no kernel has sides, sequences or caches of a thousand million; an all-reduce may have as many bytes.
 constexpr double kMostCounted = 1e9;
 
 class TableReader {
@@ -76,7 +76,8 @@ class TableReader {
     const auto at = column(name);
     return at ? line[*at] : "";
   }
-  // A figure of a size that quotients of two can bear; `otherwise` for an empty field, where there is one. `open`: without 0.
+  // Reads a size, within limits such that quotients of two sizes do not overflow; `otherwise` for an empty field, where allowed.
+  // `open`: 0 is excluded.
   [[nodiscard]] double figure(const std::vector<std::string>& line, std::size_t number, const char* name,
                               std::optional<double> otherwise = {}, double least = 0.0, bool open = true) const {
     const std::string& field = line[*column(name)];
@@ -90,7 +91,7 @@ class TableReader {
                                                          config::quote_for_message(field), from, kMost));
     return *x;
   }
-  // A figure that counts something, 1 or more.
+  // Reads a count, 1 or more.
   [[nodiscard]] double count(const std::vector<std::string>& line, std::size_t number, const char* name,
                              std::optional<double> otherwise = {}) const {
     const double x = figure(line, number, name, otherwise, 1.0);
@@ -102,7 +103,7 @@ class TableReader {
     return x;
   }
   [[nodiscard]] Location at(std::size_t number) const { return {file_, static_cast<int>(number), 0}; }
-  // The place of a field, as far as the line has no quotes.
+  // The place of a field, valid if the line has no quotes.
   [[nodiscard]] Location at(const std::vector<std::string>& line, std::size_t number, const char* name) const {
     const auto own = column(name);
     std::size_t place = 1;
@@ -127,7 +128,7 @@ double routing_skew(const std::string& routing, const Location& where) {
   return *skew;
 }
 
-// Matrices of one expert: what the column `gated` says; or else by the layer, for which tables without the column are known.
+// Matrices of one expert: read from the column `gated`; tables without the column are recognised by their layer.
 double matrices_of_expert(const TableReader& read, const std::vector<std::string>& line, std::size_t number) {
   constexpr double kWithGate = 3.0;
   constexpr double kWithoutGate = 2.0;
@@ -175,7 +176,7 @@ KernelShape read_shape(KernelKind kind, const TableReader& read, const std::vect
       x.gpus = count("gpus");
       x.bytes = count("bytes");
       if (x.gpus < 2.0)
-        throw BadInput(read.at(line, number, "gpus"), "gpus is 1, allowed: two or more, for one GPU has nothing to add up");
+        throw BadInput(read.at(line, number, "gpus"), "gpus is 1, allowed: two or more, because one GPU has nothing to add up");
       return x;
     case KernelKind::attention_latent:
       x.heads = count("heads");
@@ -188,7 +189,7 @@ KernelShape read_shape(KernelKind kind, const TableReader& read, const std::vect
     default:
       break;
   }
-  // Tables from threads leave the model out: the layer of a 70B Llama, as most of them have it.
+  // Tables from threads do not name the model. The layer of a 70B Llama is assumed, which most of them have.
   x.heads = count("heads", 64);
   x.kv_heads = count("kv_heads", 8);
   x.head_dim = count("head_dim", 128);
@@ -203,13 +204,13 @@ KernelShape read_shape(KernelKind kind, const TableReader& read, const std::vect
     throw BadInput(read.at(line, number, "kv_heads"),
                    fmt::format("kv_heads is {:g} of {:g} heads, allowed: at most as many as heads", x.kv_heads, x.heads));
   if (std::fmod(x.heads, x.kv_heads) != 0.0)
-    throw BadInput(
-        read.at(line, number, "kv_heads"),
-        fmt::format("kv_heads is {:g} of {:g} heads, allowed: a divisor, for each serves as many", x.kv_heads, x.heads));
+    throw BadInput(read.at(line, number, "kv_heads"),
+                   fmt::format("kv_heads is {:g} of {:g} heads, allowed: a divisor, because each serves equally many heads",
+                               x.kv_heads, x.heads));
   return x;
 }
 
-// The GPU's figures by name; without a preset of that name nullptr, and a warning.
+// The GPU's figures by name; if no preset has that name, nullptr and a warning.
 const Hardware* hardware_named(const std::string& name, std::map<std::string, std::optional<Hardware>>& known,
                                const Location& where, std::vector<std::string>& warnings) {
   const auto [at, fresh] = known.try_emplace(name);
@@ -222,19 +223,19 @@ const Hardware* hardware_named(const std::string& name, std::map<std::string, st
       at->second = read_hardware(PresetChoice{name, where, {}}, diagnostics);
       diagnostics.throw_if_any();
     } else {
-      warnings.push_back(
-          name.empty() ? "rows without a GPU are not priced"
-                       : fmt::format("rows on {} are not priced: specsim list hardware shows the GPUs that are known; --hardware "
-                                     "FILE gives one of your own",
-                                     config::quote_for_message(name)));
+      warnings.push_back(name.empty()
+                             ? "rows without a GPU are not estimated"
+                             : fmt::format("rows on {} are not estimated: specsim list hardware shows the known GPUs; add one of "
+                                           "your own with --hardware FILE",
+                                           config::quote_for_message(name)));
     }
   }
   return at->second ? &*at->second : nullptr;
 }
 
-// The fits that a GPU takes on which nothing of the kind was measured, at its own data sheet's figures. What feeds a product's
-// operands grows with the multiprocessors and the root of their arithmetic (each measured GPU left out in turn: see
-// docs/results/prices.md).
+// The fits for a GPU without measurements of the kind, with its own data sheet's figures. The rate that feeds a product's
+// operands grows with the multiprocessors and the root of their arithmetic. Checked by leaving out each measured GPU in turn
+// (`docs/results/prices.md`).
 std::vector<KernelFit> borrowed_fits(const Hardware& hardware, KernelKind kind, const std::string& engine,
                                      const std::string& dtype, const std::string& kernel) {
   std::vector<KernelFit> fits;
@@ -242,7 +243,7 @@ std::vector<KernelFit> borrowed_fits(const Hardware& hardware, KernelKind kind, 
     const KernelFit* fit = measured.kernels->nearest(kind, engine, dtype, kernel);
     if (fit == nullptr) continue;
     fits.push_back(*fit);
-    std::fill(fits.back().correction.begin(), fits.back().correction.end(), 0.0);  // it is of a library on another chip
+    std::fill(fits.back().correction.begin(), fits.back().correction.end(), 0.0);  // the library is for another chip
     fits.back().small.reset();                                                     // and so is this
     if (kind == KernelKind::product)
       fits.back().figures[1] *= std::sqrt(hardware.multiprocessors / measured.multiprocessors * hardware.flops / measured.flops);
@@ -250,10 +251,10 @@ std::vector<KernelFit> borrowed_fits(const Hardware& hardware, KernelKind kind, 
   return fits;
 }
 
-// What prices the rows of one GPU, engine, dtype and kernel.
+// The fits that estimate the rows of one GPU, engine, dtype and kernel.
 struct Pricer {
   const KernelFit* own = nullptr;  // the fit of the GPU, engine and dtype themselves
-  std::vector<KernelFit> others;   // otherwise: the price is their median
+  std::vector<KernelFit> others;   // otherwise: the estimate is their median
 
   [[nodiscard]] double microseconds(const Hardware& hardware, const KernelShape& shape) const {
     if (own != nullptr) return own->microseconds(hardware, shape);
@@ -263,9 +264,9 @@ struct Pricer {
   }
 };
 
-// What tells a mistaken unit, at any number of rows. Of 690,000 rows of the public tables none alone is priced at over 17 times
-// or under 1/102 of what it took, and none streams weights at over 1.1 times the data sheet's bandwidth; a wrong unit is off by
-// 1000.
+// Limits beyond which a table has a wrong unit, at any number of rows. Of 690,000 rows of the public tables, no row is estimated
+// at over 17 times or under 1/102 of its measured time, and none streams weights at over 1.1 times the data sheet's bandwidth. A
+// wrong unit is off by 1000.
 constexpr double kMostStream = 1.3;
 constexpr double kMostRatio = 30.0;
 constexpr double kLeastRatio = 1.0 / 150.0;
@@ -293,7 +294,7 @@ const TableKind* kind_of(const std::vector<std::string>& header) {
   return nullptr;
 }
 
-// What is wrong with a header that names no kind, where that can be told; throws BadInput then.
+// Explains a header that matches no kind, if the mistake can be recognised; throws BadInput then.
 void explain_header(const Location& where, const std::vector<std::string>& header) {
   for (const char* separator : {";", "\t"})
     if (header.size() == 1 && header.front().find(separator) != std::string::npos)
@@ -309,11 +310,11 @@ void explain_header(const Location& where, const std::vector<std::string>& heade
       const std::string found = name;
       name = "us";
       if (kind_of(lower) != nullptr)
-        throw BadInput(where, fmt::format("column {}, allowed: us, for times are in microseconds", found));
+        throw BadInput(where, fmt::format("column {}, allowed: us, because times are in microseconds", found));
     }
 }
 
-// A wrong unit in the middle is refused; one in some rows is told, with the first of them.
+// Refuses a wrong unit in the median; warns about one in some rows, with the first of them.
 void check_unit(const std::string& file, std::vector<double> ratios, const std::vector<std::size_t>& lines, PricedTable& table) {
   const auto off = [](double ratio) { return ratio > kMostRatio || ratio < kLeastRatio; };
   const auto odd = std::count_if(ratios.begin(), ratios.end(), off);
@@ -325,10 +326,10 @@ void check_unit(const std::string& file, std::vector<double> ratios, const std::
   if (off(middle))
     throw BadInput(
         {file, 1, 0},
-        fmt::format("the prices are {:.3g} times the column us in the middle, allowed: times in microseconds", middle));
+        fmt::format("the median estimated time is {:.3g} times the column us, allowed: times in microseconds", middle));
   table.warnings.push_back(fmt::format(
-      "{}:{}: the price is {:.3g} times the column us, and {} of {} rows are as far off as no measured kernel is (over "
-      "{:g} or under 1/{:g} times): another unit?",
+      "{}:{}: the estimated time is {:.3g} times the column us, and {} of {} rows are as far off as no measured kernel is "
+      "(over {:g} or under 1/{:g} times): another unit?",
       file, first_line, first_ratio, odd, ratios.size(), kMostRatio, 1.0 / kLeastRatio));
 }
 
@@ -339,9 +340,9 @@ void check_columns(const Location& where, const std::vector<std::string>& header
     throw BadInput(where, fmt::format("column {} twice, allowed: each once", config::quote_for_message(*twice)));
 }
 
-// A table that says nothing of any known GPU has no errors to report.
+// Refuses a table without rows, and one without any known GPU, because there are no errors to report.
 void check_rows(const std::string& file, const PricedTable& table, bool known_gpu) {
-  if (table.rows.empty()) throw BadInput({file, 1, 0}, "a header alone, allowed: rows of measured kernels below it");
+  if (table.rows.empty()) throw BadInput({file, 1, 0}, "there is only a header, allowed: rows of measured kernels below it");
   if (known_gpu) return;
   std::vector<std::string> names;
   for (const Preset& preset : presets())
@@ -350,13 +351,13 @@ void check_rows(const std::string& file, const PricedTable& table, bool known_gp
   throw BadInput({file, 2, 0}, config::unknown_name("no row is on a known GPU; the first is on", gpu, names));
 }
 
-// What AITER's tables call otherwise.
+// The usual names of dtypes that AITER's tables name differently.
 std::string usual_dtype(const std::string& dtype) {
   if (dtype == "float8_blockscale") return "fp8_block";
   return dtype == "float8_e4m3fnuz" || dtype == "fp8/int8" ? "fp8" : dtype;
 }
 
-// The kind that the columns say. Throws BadInput.
+// The kind that the columns identify. Throws BadInput.
 const TableKind& read_kind(const std::string& file, const std::vector<std::string>& header) {
   check_columns({file, 1, 0}, header);
   const TableKind* const kind = kind_of(header);
@@ -373,8 +374,8 @@ const TableKind& read_kind(const std::string& file, const std::vector<std::strin
   return *kind;
 }
 
-// What prices the kernels of a row's GPU, engine and dtype; `single`: one query token a sequence. Warns where it is no kernel's
-// own.
+// The fits for the kernels of a row's GPU, engine and dtype; `single`: one query token per sequence. Warns if they are not the
+// kernel's own.
 Pricer pricer_of(const Hardware& hardware, const PricedKernel& row, const std::string& kernel, bool single, PricedTable& table) {
   Pricer pricer;
   if (single && hardware.kernels)
@@ -391,25 +392,27 @@ Pricer pricer_of(const Hardware& hardware, const PricedKernel& row, const std::s
   if (near != nullptr) {
     pricer.others = {*near};
     const std::string engine = row.engine.empty() ? "" : row.engine + ", ";
-    warn(fmt::format("{}, {}{}{}{}: not measured; priced as {}'s{}{}", row.gpu, engine, row.dtype, kernel.empty() ? "" : " ",
+    warn(fmt::format("{}, {}{}{}{}: not measured; estimated as {}'s{}{}", row.gpu, engine, row.dtype, kernel.empty() ? "" : " ",
                      kernel, near->engine, near->kernel.empty() ? "" : " ", near->kernel));
   } else if (multiplies && !has_arithmetic(hardware, row.dtype)) {
-    warn(fmt::format("{}, {}: arithmetic that {} does not have; these rows are not priced", row.gpu, row.dtype, hardware.name));
+    warn(
+        fmt::format("{}, {}: {} does not have this arithmetic; these rows are not estimated", row.gpu, row.dtype, hardware.name));
   } else {
     pricer.others = borrowed_fits(hardware, table.kind, row.engine, row.dtype, kernel);
-    warn(
-        pricer.others.empty()
-            ? fmt::format("{}, {}: no kernel of this type was measured on any GPU; these rows are not priced", row.gpu, row.dtype)
-            : fmt::format("{}, {}: no kernel was measured; priced from the data sheet with the fits of other GPUs, "
-                          "which is off by 5 to 16 % in the middle where it can be checked (products in bf16)",
-                          row.gpu, row.dtype));
+    warn(pricer.others.empty()
+             ? fmt::format("{}, {}: no kernel of this type was measured on any GPU; these rows are not estimated", row.gpu,
+                           row.dtype)
+             : fmt::format("{}, {}: no kernel was measured; estimated from the data sheet with the fits of other GPUs, with a "
+                           "median error of 5 to 16 % where it can be checked (products in bf16)",
+                           row.gpu, row.dtype));
   }
   return pricer;
 }
 
 }  // namespace
 
-// Rows of these shapes read their weights at up to 1.6 times the bandwidth if three matrices are counted.
+// Layers without a gate: counted with three matrices, rows of these shapes would read their weights at up to 1.6 times the
+// bandwidth.
 const std::vector<UngatedLayer>& ungated_layers() {
   static const std::vector<UngatedLayer> layers = {{2688, 1856}, {1024, 2688}, {4096, 2688}, {2048, 5120}, {8192, 5120}};
   return layers;
@@ -426,8 +429,8 @@ PricedTable price_kernel_table(const std::string& file, const std::vector<std::v
   std::map<std::string, std::optional<Hardware>> known(own.begin(), own.end());
   std::map<std::tuple<std::string, std::string, std::string, std::string, bool>, Pricer> pricers;
   std::vector<double> ratios;
-  std::vector<std::size_t> priced_lines;  // where each ratio stands
-  std::vector<double> streams;            // what products with weights from memory say of the bandwidth, over the data sheet's
+  std::vector<std::size_t> priced_lines;  // the row of each ratio
+  std::vector<double> streams;            // bandwidth over the data sheet's, by products that read weights from memory
   for (std::size_t i = 1; i < fields.size(); ++i) {
     const std::vector<std::string>& line = fields[i];
     if (line.size() != table.header.size())
@@ -454,7 +457,7 @@ PricedTable price_kernel_table(const std::string& file, const std::vector<std::v
                : table.kind == KernelKind::allreduce        ? shape.bytes
                                                             : shape.tokens;
     if (hardware == nullptr) continue;
-    // Some kernels split the keys for one query token alone, which is decode attention with a fit of its own.
+    // Some kernels split the keys for one query token only; that case is decode attention and has a fit of its own.
     const bool single = table.kind == KernelKind::attention_verify && shape.tokens <= 1.0;
     const auto [at, fresh] = pricers.try_emplace({row.gpu, row.engine, row.dtype, kernel, single});
     Pricer& pricer = at->second;
@@ -475,8 +478,8 @@ PricedTable price_kernel_table(const std::string& file, const std::vector<std::v
   if (!streams.empty()) {
     const double middle = median_of(streams);
     if (middle > kMostStream)
-      throw BadInput({file, 1, 0}, fmt::format("column us says {:.3g} times the GPU's bandwidth in the middle for weights from "
-                                               "memory, allowed: times in microseconds",
+      throw BadInput({file, 1, 0}, fmt::format("by the median of column us, weights from memory are read at {:.3g} times the "
+                                               "GPU's bandwidth, allowed: times in microseconds",
                                                middle));
   }
   check_unit(file, std::move(ratios), priced_lines, table);

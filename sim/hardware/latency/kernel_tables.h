@@ -1,4 +1,4 @@
-// Tables of measured kernels, priced row by row: how far to trust a price.
+// Tables of measured kernels, compared row by row with their estimated times: how far to trust an estimate.
 #pragma once
 
 #include "sim/hardware/gpu/hardware.h"
@@ -19,9 +19,10 @@ struct PricedKernel {
   std::string dtype;
   double rows = 0.0;       // rows of a product, tokens or sequences of attention, bytes of an all-reduce
   double us = 0.0;         // measured
-  double priced_us = 0.0;  // 0: not priced
-  bool covered = false;    // a fit of this GPU, engine and dtype, within what was measured
-  bool warm = false;       // measured on weights or keys in the second-level cache, where a model's are not: counts in no error
+  double priced_us = 0.0;  // 0: not estimated
+  bool covered = false;    // by a fit of this GPU, engine and dtype, within the measured range
+  // measured with weights or keys in the second-level cache, where a model's never are; excluded from errors
+  bool warm = false;
 };
 
 struct PricedTable {
@@ -32,19 +33,19 @@ struct PricedTable {
   std::vector<std::string> warnings;
 };
 
-// `fields` the lines of a table that its header tells apart: gemm_aic, attention_decode_aic, attention_prefill_aic,
+// `fields` are the lines of a table; its header identifies the kind: gemm_aic, attention_decode_aic, attention_prefill_aic,
 // attention_latent_aic, attention_verify, moe_aic or allreduce_aic of aiconfigurator's collectors. Throws BadInput with the line
-// of `file`. `own`: the GPUs of rows that name them by these names, before those of configs/hardware.
+// of `file`. `own`: further GPUs by the names that rows use, looked up before those of configs/hardware.
 PricedTable price_kernel_table(const std::string& file, const std::vector<std::vector<std::string>>& fields,
                                const std::map<std::string, Hardware>& own = {});
 
-// A layer of experts that aiconfigurator's collectors measure without a gate, though their rows do not say so: Nemotron's.
+// A layer of experts that aiconfigurator's collectors measure without a gate, although their rows do not state it: Nemotron's.
 struct UngatedLayer {
   double hidden = 0.0;
-  double width = 0.0;  // of one expert of the whole model
+  double width = 0.0;  // for one expert of the whole model
 };
 const std::vector<UngatedLayer>& ungated_layers();
-// An engine's version that had no experts without a gate: the same layers were measured with one.
+// An engine whose version supported no experts without a gate, so that it measured the same layers with a gate.
 constexpr std::string_view kAlwaysGatedEngine = "sglang";
 constexpr std::string_view kAlwaysGatedVersion = "0.5.10";
 
@@ -57,8 +58,8 @@ struct KernelErrors : PriceErrors {
   std::size_t covered = 0;
 };
 
-// Errors by GPU, engine and dtype: over all rows and band by band, in the order of the names. Rows without a price and rows
-// that were measured warm count nowhere.
+// Errors by GPU, engine and dtype: over all rows and band by band, in the order of the names. Rows without an estimate and rows
+// that were measured warm are excluded.
 std::vector<KernelErrors> kernel_errors(const PricedTable& table);
 
 }  // namespace specsim::cost

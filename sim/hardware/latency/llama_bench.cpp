@@ -13,13 +13,12 @@ namespace specsim::cost {
 
 namespace {
 
-constexpr const char* kAllowed = "allowed: what llama-bench -o csv, json, jsonl or md prints";
+constexpr const char* kAllowed = "allowed: output of llama-bench -o csv, json, jsonl or md";
 
 // One test as the output names its figures: n_prompt, n_gen, n_depth, avg_ts.
 using Test = std::map<std::string, std::string>;
 
-// Splits at the mark; quotes are taken off, for llama-bench quotes every field and none holds a quote or a comma that matters
-// here.
+// Splits at the mark and removes quotes: llama-bench quotes every field, and no field contains a quote or a relevant comma.
 std::vector<std::string> cells_of(const std::string& line, char mark) {
   std::vector<std::string> cells(1);
   bool quoted = false;
@@ -67,7 +66,7 @@ std::vector<Found> lines_of(const std::string& text, char mark) {
       head = cells;
       continue;
     }
-    if (head.empty() || cells.size() != head.size()) continue;  // what backends print in between
+    if (head.empty() || cells.size() != head.size()) continue;  // text that backends print in between
     if (mark == '|') {
       const std::string& name = cells[static_cast<std::size_t>(column("test"))];
       if (name.find_first_not_of("-:") != std::string::npos)
@@ -124,7 +123,7 @@ std::vector<LlamaBenchTest> read_llama_bench_tests(const std::string& file, cons
   for (const auto& [test, line] : json ? json_of(file, text, diagnostics) : lines_of(text, markdown ? '|' : ',')) {
     const auto prompt = figure(test, "n_prompt");
     const auto generated = figure(test, "n_gen");
-    const double depth = figure(test, "n_depth").value_or(0.0);  // versions before it had none
+    const double depth = figure(test, "n_depth").value_or(0.0);  // earlier versions had none
     const auto speed = figure(test, "avg_ts");
     if (!prompt || !generated || !speed || !(*speed > 0.0) || *prompt < 0.0 || *generated < 0.0 || depth < 0.0) {
       diagnostics.add({file, line, 0}, fmt::format("no n_prompt, n_gen and avg_ts in this test, {}", kAllowed));
@@ -132,7 +131,7 @@ std::vector<LlamaBenchTest> read_llama_bench_tests(const std::string& file, cons
     }
     if (const auto name = test.find("model_filename"); name != test.end()) {
       if (!model.empty() && name->second != model)
-        diagnostics.add({file, line, 0}, fmt::format("tests of {} and of {}, allowed: one model a file", model, name->second));
+        diagnostics.add({file, line, 0}, fmt::format("tests of {} and of {}, allowed: one model per file", model, name->second));
       model = name->second;
     }
     tests.push_back({*prompt, *generated, depth, *speed, line});

@@ -17,7 +17,7 @@ std::vector<std::string> beyond_measured_range(const ModelLatency& latency, cons
   if (kernels.measured_products() == nullptr) return list;
   const auto look = [&](const KernelFit* found, double own, double unit, const char* what) {
     if (found != nullptr && own > kSlack * found->most())
-      list.push_back(fmt::format("{}: passes of more than {:.4g} {}, beyond what kernels were measured with", model.name,
+      list.push_back(fmt::format("{}: passes of more than {:.4g} {}, beyond the measured range of its kernels", model.name,
                                  found->most() / unit, what));
   };
   const double rows = pass.batch * pass.tokens;
@@ -35,21 +35,21 @@ std::vector<std::string> beyond_measured_range(const ModelLatency& latency, cons
     const KernelFit* const vectors = latent ? kernels.latent_attention()->fit(model.kv_bits) : nullptr;
     look(vectors, bytes, kGiga, "GB of a layer's cache");
     if (vectors != nullptr && keys > kSlack * vectors->most_of_others(0))
-      list.push_back(fmt::format("{}: attention to more than {:.0f} cached tokens, beyond what was measured", model.name,
+      list.push_back(fmt::format("{}: attention to more than {:.0f} cached tokens, beyond the measured range", model.name,
                                  vectors->most_of_others(0)));
     if (model.over_one_vector()) continue;
     look(fits.one, bytes, kGiga, "GB of a layer's cache");
     if (pass.tokens <= 1.0 || pass.logits < pass.tokens) continue;
-    // Kernels over several tokens were measured on other caches: along the context, their second coordinate.
+    // Kernels over several tokens were measured with other caches: the limit is along the context, their second coordinate.
     const KernelFit* several = fits.walked != nullptr ? fits.walked : fits.split;
     if (several == nullptr) continue;
     if (several->rows < kFewRowsOfSeveral && several->reads_keys == KeyReading::grown && pass.tokens > kSlack * several->most())
-      list.push_back(fmt::format("{}: attention of more than {:.0f} tokens to cached ones, beyond what was measured", model.name,
+      list.push_back(fmt::format("{}: attention of more than {:.0f} tokens to cached ones, beyond the measured range", model.name,
                                  several->most()));
     if (several->by.empty() || several->by[0].empty()) continue;
     const double most = std::exp2(several->by[0].back());
     if (keys > kSlack * most)
-      list.push_back(fmt::format("{}: attention of several tokens to more than {:.0f} cached ones, beyond what was measured",
+      list.push_back(fmt::format("{}: attention of several tokens to more than {:.0f} cached ones, beyond the measured range",
                                  model.name, most));
   }
   return list;

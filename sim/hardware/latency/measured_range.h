@@ -1,4 +1,4 @@
-// Passes beyond what kernels were measured with.
+// Passes beyond the measured range of their kernels.
 #pragma once
 
 #include "sim/hardware/latency/model_latency.h"
@@ -8,8 +8,8 @@
 
 namespace specsim::cost {
 
-// In which way the pass is larger than the kernels that its fits were made from, a line each. What a workload moves is looked at:
-// rows, caches, messages, tokens of experts; not the model's widths, which every pass of it has.
+// In which ways the pass exceeds the measured range of its kernels, one line each. Only what depends on the workload is checked:
+// rows, caches, messages, tokens of experts. The model's widths are not, since every pass has them.
 std::vector<std::string> beyond_measured_range(const ModelLatency& latency, const Pass& pass);
 
 }  // namespace specsim::cost

@@ -1,4 +1,4 @@
-// What decoding keeps in the memory of the fullest GPU.
+// The memory that decoding needs on the fullest GPU.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace specsim::cost {
 
-// Which models lie in the memory that is looked at.
+// The models whose memory is counted.
 enum class Kept { both, target, draft };
 
 struct MemoryItem {
@@ -16,8 +16,8 @@ struct MemoryItem {
 
 struct MemoryBudget {
   std::vector<MemoryItem> lines;
-  double available_bytes = 0.0;       // memory of one GPU, after what the runtime keeps for itself
-  std::vector<MemoryItem> set_aside;  // what it keeps, where the engine's rules say so
+  double available_bytes = 0.0;       // memory of one GPU, without what the runtime reserves
+  std::vector<MemoryItem> set_aside;  // what the runtime reserves, if the engine's rules state it
   double gpus = 1.0;                  // how many GPUs share the work
 
   [[nodiscard]] double needed_bytes() const;

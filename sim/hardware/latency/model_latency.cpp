@@ -19,14 +19,14 @@ const ModelShape& model_of(const Deployment& deployment, Role role) {
   return *model;
 }
 
-// An engine that waits for the longest context waits as the GPU's kernels do, where they were measured.
+// The factor for unequal contexts: the GPU's measured value if it has one, else the engine's.
 double unequal_contexts(const Deployment& deployment) {
   const double of_engine = deployment.engine.unequal_contexts;
   const std::optional<double>& of_kernels = deployment.hardware.calibration.unequal_contexts;
   return of_engine > 1.0 ? of_kernels.value_or(of_engine) : of_engine;
 }
 
-// Products of a pass by the server's factors, those of the rows of prompts by the factor of prefill as well.
+// Scales the products of a pass by the server's factors; rows of prompts also by the factor of prefill.
 void scale_products(const ServerFactors& factors, double prompt_share, PassTime& time) {
   const double all = time.weights + time.compute;
   if (all <= 0.0) return;
@@ -45,11 +45,11 @@ double attention_times(const ServerFactors& factors, const AttentionWork& work) 
 
 }  // namespace
 
-// Rows as they are computed.
+// Numbers of rows as they are computed.
 struct ModelLatency::Layout {
   PassRows rows;
   double wanted = 0.0;    // without padding
-  double gathered = 0.0;  // rows of other GPUs that come for this GPU's experts
+  double gathered = 0.0;  // rows that other GPUs send to this GPU's experts
   bool captured = false;  // the pass is a graph
 };
 
@@ -60,6 +60,8 @@ ModelLatency::ModelLatency(const Deployment& deployment, Role role)
       kernels_(deployment, model_),
       layer_kernels_(kernels_.layer_kernels()),
       attention_kinds_(model_.attention_kinds()),
+      plans_(verifies_in_pieces(deployment.engine, deployment.hardware.compute_capability,
+                                deployment.target ? deployment.target->kv_bits : model_.kv_bits)),
       unequal_contexts_(unequal_contexts(deployment)) {}
 
 ModelLatency::Request ModelLatency::request(const Pass& pass) const {
@@ -69,21 +71,24 @@ ModelLatency::Request ModelLatency::request(const Pass& pass) const {
           pass.batch,
           {{pass.batch, pass.context, pass.tokens, pass.context + 0.5 * (pass.tokens + 1.0), prompt, 1.0}},
           pass.live,
-          {}};
+          {},
+          pass.continued};
 }
 
 PassTime ModelLatency::pass(const Pass& pass) const {
   const Request asked = request(pass);
   PassTime whole = time(asked);
   const bool verifies = role_ == Role::target && pass.tokens > 1.0 && pass.logits >= pass.tokens;
-  if (verifies && verifies_in_pieces(deployment_.engine, deployment_.hardware.compute_capability, model_.kv_bits))
-    whole.host += pieces_wait_seconds(deployment_.engine.host, model_.layers, model_.linear_layers, whole.total());
+  if (verifies && plans_) {
+    whole.host += pieces_wait_seconds(deployment_.engine.host, model_.layers, model_.linear_layers,
+                                      whole.total() - 1e-6 * deployment_.engine.host.plan_us);  // launches follow planning
+  }
   return powered(asked, whole);
 }
 
 PassTime ModelLatency::mixed_pass(const Segment& prompts, const Segment& decoding, double logits,
                                   const OtherEngines& peers) const {
-  Request request{prompts.rows + decoding.rows, logits, prompts.sequences + decoding.sequences, {}, true, peers};
+  Request request{prompts.rows + decoding.rows, logits, prompts.sequences + decoding.sequences, {}, true, peers, false};
   for (const Segment* segment : {&prompts, &decoding})
     if (segment->sequences > 0.0)
       request.groups.push_back({segment->sequences, segment->cached / segment->sequences, segment->rows / segment->sequences,
@@ -120,6 +125,7 @@ ModelLatency::Layout ModelLatency::layout(const Request& request) const {
   PassRows& rows = layout.rows;
   rows.computed = captured.value_or(layout.wanted);
   rows.logits = std::ceil(request.logits - 1e-9);
+  rows.continued = request.continued;
   const double others = model_.expert_parallel - 1.0;
   const double other_rows = others == 0.0 ? 0.0 : request.peers.rows.value_or(others * layout.wanted);
   layout.gathered = captured ? others * rows.computed : other_rows;
@@ -138,7 +144,7 @@ void ModelLatency::each_attention(const Request& request, const See& see) const 
   for (const AttentionKind& kind : attention_kinds_) {
     bool launched = false;
     for (Attending group : request.groups) {
-      // Of two sequences the longer one holds up the kernel, of many the longest of each share of them.
+      // Of two sequences the longer one delays the kernel; of many, the longest in each share of them.
       if (request.clients && !group.prompt)
         group.unequal = 1.0 + (unequal_contexts_ - 1.0) * std::max(0.0, 1.0 - 1.0 / group.sequences);
       see(attention_operation(model_, kind, group, with_prompt, launched));
@@ -147,8 +153,8 @@ void ModelLatency::each_attention(const Request& request, const See& see) const 
   }
 }
 
-// Seconds of the products of a group's layers, one of them; `experts`: the part of the routed experts is added to it. Two streams
-// share the memory: the shorter one hides behind the other but for its bytes.
+// Seconds of the products of one of a group's layers; the routed experts' part is added to `experts`. If two streams share the
+// memory, the shorter one is hidden except for its bytes.
 double ModelLatency::group_seconds(const ProductGroup& group, double rows, double* experts) const {
   double main = 0.0;
   double shared = 0.0;
@@ -243,6 +249,7 @@ PassTime ModelLatency::time(const Request& request) const {
   } else {
     time.host = 1e-6 * host.draft_us + factors.seconds(Factor::draft_pass);
   }
+  if (plans_ && (role_ == Role::draft || verified_rows(request) > 0.0)) time.host += 1e-6 * host.plan_us;
   time.host += launch_wait_seconds(host, at.captured ? 0.0 : model_.layers, role_ == Role::draft, time.total());
   if (tuned && (role_ == Role::draft || verified_rows(request) > 0.0)) {
     PassTime scaled;
@@ -253,7 +260,7 @@ PassTime ModelLatency::time(const Request& request) const {
 }
 
 double ModelLatency::kernel_error(const Pass& pass) const {
-  // Errors of a layer's four products are independent but for what they have in common: the root of the sum of squares of their
+  // Errors of a layer's four products are independent except for their common part: the root of the sum of squares of their
   // shares of the layer is .6.
   constexpr double kProductShares = 0.6;
   const Request asked = request(pass);
@@ -295,7 +302,8 @@ ServerFactors ModelLatency::factor_errors() const {
       else if (operation.name != "router")
         raise(Factor::products, error.common);
     }
-  each_attention(asked, [&](const Operation& operation) { raise(Factor::attention, kernels_.estimate(operation).error.largest()); });
+  each_attention(asked,
+                 [&](const Operation& operation) { raise(Factor::attention, kernels_.estimate(operation).error.largest()); });
   for (const Operation& operation : remaining_operations(model_, deployment_, layer_kernels_, at.rows, at.gathered, at.captured))
     if (operation.part == PassPart::communication) raise(Factor::communication, kernels_.estimate(operation).error.largest());
   return errors;

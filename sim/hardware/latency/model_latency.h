@@ -1,4 +1,4 @@
-// How long the passes of one model take in a deployment, and how wrong that may be: its operations, each by the kernel that
+// How long the passes of one model take in a deployment, and the error of that estimate: its operations, each by the kernel that
 // computes it, and the host around them.
 #pragma once
 
@@ -19,16 +19,16 @@ class ModelLatency {
  public:
   // `deployment` must outlive this, and have a model in that role.
   ModelLatency(const Deployment& deployment, Role role);
-  // Sequences alike. Verification asks for the logits of every row, a prompt for fewer.
+  // Sequences of equal length. Verification needs the logits of every row, a prompt needs fewer.
   [[nodiscard]] PassTime pass(const Pass& pass) const;
   // Chunks of prompts and decoding sequences in one pass.
   [[nodiscard]] PassTime mixed_pass(const Segment& prompts, const Segment& decoding, double logits,
                                     const OtherEngines& peers) const;
   // Standard deviation of the logarithm of the kernels' part of a pass.
   [[nodiscard]] double kernel_error(const Pass& pass) const;
-  // What the estimates of kernels err by in common, by the factor that would correct it.
+  // The common error of the kernels' estimates, by the factor that would correct it.
   [[nodiscard]] ServerFactors factor_errors() const;
-  // Share of its variance that passes over any rows have in common.
+  // Share of the variance that is common to passes over any number of rows.
   [[nodiscard]] double shared_variance() const;
   // All operations of a pass with the kernel that computes each, and the host's time last.
   [[nodiscard]] std::vector<ExplainedOperation> explain(const Pass& pass) const;
@@ -37,7 +37,7 @@ class ModelLatency {
   [[nodiscard]] const ModelKernels& kernels() const { return kernels_; }
 
  private:
-  // What a pass asks for.
+  // The description of a pass to estimate.
   struct Request {
     double rows = 1.0;
     double logits = 1.0;
@@ -45,12 +45,13 @@ class ModelLatency {
     std::vector<Attending> groups;  // prompts first
     bool clients = false;
     OtherEngines peers;
+    bool continued = false;  // as in Pass
   };
   struct Layout;  // rows as they are computed
   struct Products {
     double total = 0.0;
-    double streaming = 0.0;  // the part of it that one row would take, in the same experts
-    double experts = 0.0;    // the part of it that experts take
+    double streaming = 0.0;  // its part that one row would take, in the same experts
+    double experts = 0.0;    // its part due to experts
     PassWork work;
   };
   [[nodiscard]] Request request(const Pass& pass) const;
@@ -71,9 +72,10 @@ class ModelLatency {
   ModelKernels kernels_;
   ModelKernels::LayerKernels layer_kernels_;
   std::vector<AttentionKind> attention_kinds_;
+  bool plans_;  // attention of draft passes and verification is planned on the host
   double unequal_contexts_;
   mutable std::mutex mutex_;
-  mutable std::map<PassRows, Products> kept_;  // batches and draft lengths repeat, contexts do not matter to products
+  mutable std::map<PassRows, Products> kept_;  // batches and draft lengths repeat, and products do not depend on contexts
 };
 
 }  // namespace specsim::cost

@@ -1,5 +1,5 @@
-// The operations that a forward pass consists of, each as one GPU of the deployment computes it. They are data: which kernel
-// computes one, and how long that takes, is for kernel_choice.h to say. No operation knows engines.
+// The operations of a forward pass, each as one GPU of the deployment computes it. They are plain data: kernel_choice.h chooses
+// the kernel that computes one and estimates its time. No operation knows engines.
 #pragma once
 
 #include "sim/hardware/gpu/kernels.h"
@@ -12,10 +12,10 @@
 
 namespace specsim::cost {
 
-// How weights are stored, and what multiplies them.
+// How weights are stored, and in which type they are multiplied.
 struct WeightType {
   double bits = 16.0;
-  std::string_view name;      // a Dtype's name; empty: kernels go by the bits
+  std::string_view name;      // a Dtype's name; empty: the kernel is chosen by the bits
   bool super_blocks = false;  // K-quants of GGUF: blocks of 256 weights with scales of scales
 };
 
@@ -41,7 +41,7 @@ struct ExpertsWork {
   WeightType type;
 };
 
-// Experts come in whole numbers: an expected time between those of the two whole numbers around `met`.
+// Experts come in whole numbers: interpolates the time between the two whole numbers around `met`.
 template <class Seconds>
 double over_whole_experts(double met, const Seconds& seconds) {
   const double fewer = std::floor(met);
@@ -49,36 +49,36 @@ double over_whole_experts(double met, const Seconds& seconds) {
   return met == fewer ? low : low + (met - fewer) * (seconds(fewer + 1.0) - low);
 }
 
-// Attention of one layer: `sequences` alike, each with `tokens` new tokens over `cached` ones.
+// Attention of one layer: `sequences` of equal length, each with `tokens` new tokens over `cached` ones.
 struct AttentionWork {
   AttentionKind kind;
   double heads = 1.0;   // query heads of the whole model
   double latent = 0.0;  // width of the cached vector that replaces keys and values (MLA); 0: keys and values
   double rope_dim = 0.0;
   double value_dim = 0.0;
-  bool one_vector = false;  // a head's key and value are one cached vector
+  bool one_vector = false;  // key and value of a head are one cached vector
   double cache_bits = 16.0;
   double shards = 1.0;        // GPUs that share the heads
   double cache_shards = 1.0;  // GPUs that share the cache
   double sequences = 0.0;
   double cached = 0.0;       // tokens of each sequence before the pass
   double tokens = 0.0;       // new tokens of each
-  double pairs = 0.0;        // tokens that a new token sees on average, itself included, if there were no window
+  double pairs = 0.0;        // tokens that a new token attends to on average, itself included, if there were no window
   bool prompt = false;       // the new tokens are a prompt's
-  bool with_prompt = false;  // the pass holds a chunk of another sequence's prompt as well
-  double unequal = 1.0;      // time over that of as many sequences of equal contexts: the longest one holds up the kernel
-  bool same_launch = false;  // computed in the launch of the sequences before, whose fixed time serves for both
+  bool with_prompt = false;  // the pass also holds a chunk of another sequence's prompt
+  double unequal = 1.0;      // time over that of as many sequences of equal contexts: the longest one delays the kernel
+  bool same_launch = false;  // computed in the same launch as the sequences before, so that its fixed time is not added again
 
   // Keys and values are one cached vector, which kernels for heads do not read.
   [[nodiscard]] bool over_one_vector() const { return latent > 0.0 || one_vector; }
-  // Cached tokens that the newest token sees through its window.
+  // Cached tokens that the newest token attends to within its window.
   [[nodiscard]] double seen() const { return kind.seen(cached); }
-  // Bytes of the cache that one GPU reads: once for each sequence, whatever the tokens that look at it.
+  // Bytes of the cache that one GPU reads: once per sequence, whatever the number of tokens that look at it.
   [[nodiscard]] double bytes() const {
     return kind.elements * cache_bits / 8.0 * sequences * kind.read(cached, tokens) / cache_shards;
   }
-  // Operations of one head for a query and a key: their product, and what the value adds. `expanded`: keys and values of latent
-  // attention are computed anew from the cached vectors, as for prompts.
+  // Operations of one head for a query and a key: their product, and the addition of the value. `expanded`: keys and values of
+  // latent attention are recomputed from the cached vectors, as for prompts.
   [[nodiscard]] double operations_per_key(bool expanded) const {
     if (latent == 0.0) return 4.0 * kind.head_dim;
     return 2.0 * (expanded ? kind.head_dim + value_dim : 2.0 * latent + rope_dim);
@@ -98,7 +98,7 @@ struct IndexWork {
 struct AllReduceWork {
   double gpus = 1.0;
   double bytes = 0.0;     // of the vector that is summed
-  bool launched = false;  // by the host, not in a captured graph
+  bool launched = false;  // launched by the host, not in a captured graph
 };
 
 // Rows that go to the experts of other GPUs, or sums that come back: one way.
@@ -108,16 +108,17 @@ struct ExchangeWork {
   bool launched = false;
 };
 
-// Elementwise kernels: bound by the bytes they move, with a fixed time that does not depend on them.
+// Elementwise kernels: bound by the bytes they move, with a fixed time on top.
 struct StreamWork {
   double bytes = 0.0;
   double fixed_us = 0.0;
 };
 
-// Operations that may run at the same time as others of the layer: a shared expert on a second stream beside the routed ones.
+// Operations that may run at the same time as others of the layer: a shared expert on a second stream, in parallel with the
+// routed ones.
 enum class Stream { main, shared_expert, routed_experts };
 
-// Which part of PassTime an operation counts to.
+// The part of PassTime to which an operation belongs.
 enum class PassPart { products, attention, communication, small_kernels, sampling };
 
 struct Operation {
@@ -128,7 +129,7 @@ struct Operation {
   Stream stream = Stream::main;
 };
 
-// The shape of its work in a few words: "8 x 4096 x 6144, fp8".
+// The shape of its work: "8 x 4096 x 6144, fp8".
 std::string describe(const Operation& operation);
 
 }  // namespace specsim::cost

@@ -10,15 +10,15 @@ constexpr double kLogitBytes = 4.0;
 constexpr double kElementwisePasses = 12.0;  // hidden vectors read and written between a layer's products
 constexpr double kParts = 2.0;               // of a layer: attention and feed-forward
 
-// Figures of one layer by ai-dynamo/aiconfigurator's measurements of whole attention layers over one new token (095f58a5, August
-// 2026; H100, H200, B200). An indexer's layer compared with the same layer that takes the picks of another (GLM-5.2, SGLang
-// 0.5.14): 40 us over 4,096 cached tokens of one sequence on each of the three, of which its two products take 11.
+// Figures of one layer from ai-dynamo/aiconfigurator's measurements of whole attention layers over one new token (095f58a5,
+// August 2026; H100, H200, B200). An indexer's layer takes 40 us more than the same layer that reuses another layer's selection
+// (GLM-5.2, SGLang 0.5.14; 4,096 cached tokens of one sequence, on each of the three GPUs). Its two products take 11 of these.
 constexpr double kIndexerKernels = 11.0;
-// DeepSeek-V4's layer that picks, compared with one that looks at all (the same source; SGLang 0.5.14 and vLLM 0.24, 1,024
-// tokens): 16 to 28 us, of which products take 13. What compressors take besides their products is not seen.
+// DeepSeek-V4's layer that selects entries, compared with one that reads all (the same source; SGLang 0.5.14 and vLLM 0.24, 1,024
+// tokens): 16 to 28 us, of which products take 13. The measurements do not show the time of compressors besides their products.
 constexpr double kPickingKernels = 4.0;
-// The two kernels of hyper-connections over few rows take 21 to 32 us per layer, of 4,096 and 7,168 in width, on H100, H200, B200
-// and B300 under SGLang 0.5.14, vLLM 0.24 and TensorRT-LLM 1.3.0rc20 (the same source).
+// The two kernels of hyper-connections over few rows take 21 to 32 us per layer, at widths of 4,096 and 7,168, on H100, H200,
+// B200 and B300 under SGLang 0.5.14, vLLM 0.24 and TensorRT-LLM 1.3.0rc20 (the same source).
 constexpr double kHyperConnectionsUs = 25.0;
 
 WeightType head_type(const ModelShape& model) { return {model.head_bits, {}, model.super_blocks}; }
@@ -96,7 +96,10 @@ std::vector<ProductGroup> product_operations(const ModelShape& model, const Pass
           {rows.markov_sequences, model.hidden, model.markov_matrices / model.hidden, 1.0, layer_type(model)});
   }
   const double width = model.hidden / model.tensor_parallel;
-  if (model.fused_inputs > 0.0)
+  // An EAGLE-3 head joins the target's features once per round: its later passes read its own output (vLLM 0.11,
+  // v1/spec_decode/eagle.py: `combine_hidden_states` before the first pass). An EAGLE head joins feature and token in each pass.
+  const bool joins_again = model.attention_inputs == 1.0;
+  if (model.fused_inputs > 0.0 && (!rows.continued || joins_again))
     add("join", 1.0, {rows.computed, model.fused_inputs * model.hidden, width, 1.0, layer_type(model)});
   if (model.head_matrices > 0.0) add("head", model.head_matrices, {rows.computed, model.hidden, width, 1.0, layer_type(model)});
   groups.push_back(std::move(ends));
@@ -122,8 +125,8 @@ Operation attention_operation(const ModelShape& model, const AttentionKind& kind
   work.tokens = group.tokens;
   work.pairs = group.pairs;
   work.prompt = group.prompt;
-  // Where no heads share keys, a sequence has so many blocks that its length evens out over the multiprocessors: served times of
-  // Llama-2-7B are 15 to 30 % too long with the factor, those of models whose heads share keys are right with it.
+  // If heads do not share keys, a sequence has so many blocks that differences in length average out over the multiprocessors:
+  // with the factor, served times of Llama-2-7B are 15 to 30 % too long. Models whose heads share keys need the factor.
   work.unequal = kind.kv_heads < kind.heads || work.over_one_vector() ? group.unequal : 1.0;
   work.with_prompt = with_prompt;
   work.same_launch = same_launch;
@@ -170,19 +173,20 @@ std::vector<Operation> remaining_operations(const ModelShape& model, const Deplo
     list.push_back(
         {"all-reduce", model.parts(), AllReduceWork{shards, rows.computed * vector_bytes, launched}, PassPart::communication});
   }
-  if (model.expert_parallel > 1.0)  // rows of the others come before the experts, and sums go back after them
+  if (model.expert_parallel > 1.0)  // rows of the other GPUs arrive before the experts, and sums are sent back after them
     list.push_back({"expert exchange", kParts * model.mixture_layers(),
                     ExchangeWork{model.expert_parallel, gathered * vector_bytes, !captured}, PassPart::communication});
   double width = kElementwisePasses * model.hidden;
   if (layer.counted) {
-    // Norms read and write the vector and the residual, the activation reads gate and up, rotary embedding what it turns.
+    // Norms read and write the vector and the residual, the activation reads gate and up, rotary embedding reads and writes the
+    // queries and keys.
     const double activated = model.experts > 0.0 ? 0.0 : 3.0 * model.ffn;
     width = 4.0 * kNorms * model.hidden + (activated + 2.0 * (model.heads + model.kv_heads) * model.head_dim) / shards;
   }
   list.push_back({"norms and activation", model.parts() / kParts,
                   StreamWork{rows.computed * width * kActivationBytes, layer.fixed_us}, PassPart::small_kernels});
   if (model.residual_streams > 1.0) {
-    // Before a part its input is mixed from all streams; after it all are mixed anew with its output.
+    // Before each part its input is mixed from all streams; after it all streams are mixed again with its output.
     const double vectors = kParts * ((model.residual_streams + 1.0) + (2.0 * model.residual_streams + 1.0));
     list.push_back({"hyper-connections", model.layers, StreamWork{rows.computed * vectors * vector_bytes, kHyperConnectionsUs},
                     PassPart::small_kernels});

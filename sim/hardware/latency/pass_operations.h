@@ -18,8 +18,9 @@ struct PassRows {
   double tokens = 1.0;            // tokens that choose experts, of all GPUs that share them
   double logits = 1.0;            // rows that go through the LM head
   double expert_rows = 1.0;       // rows that go through the experts, of all GPUs, padding included
-  double markov_sequences = 0.0;  // sequences whose positions a Markov head goes over one after the other; 0: it has none
+  double markov_sequences = 0.0;  // sequences whose positions a Markov head processes one after the other; 0: it has none
   double markov_positions = 0.0;  // positions of each of them
+  bool continued = false;         // a later draft pass of a round: an EAGLE-3 head does not join the target's features again
   bool operator==(const PassRows&) const = default;
   auto operator<=>(const PassRows&) const = default;
 };
@@ -34,12 +35,12 @@ std::vector<ProductGroup> product_operations(const ModelShape& model, const Pass
 // The routed experts of one layer over `tokens` tokens, each a row.
 ExpertsWork experts_of(const ModelShape& model, double tokens);
 
-// Sequences alike in what attention does in a pass.
+// Sequences whose attention in a pass is equal.
 struct Attending {
   double sequences = 0.0;
   double cached = 0.0;   // tokens of each
   double tokens = 0.0;   // new tokens of each
-  double pairs = 0.0;    // tokens that a new one sees on average, itself included, if there were no window
+  double pairs = 0.0;    // tokens that a new one attends to on average, itself included, if there were no window
   bool prompt = false;   // the new tokens are a prompt's
   double unequal = 1.0;  // as in AttentionWork
 };
@@ -50,8 +51,9 @@ Operation attention_operation(const ModelShape& model, const AttentionKind& kind
 std::vector<Operation> state_operations(const ModelShape& model, const Deployment& deployment,
                                         const std::vector<Attending>& groups);
 
-// What is between products and attention: sums over GPUs, norms and activations, logits to tokens. `gathered`: rows of other GPUs
-// that come for this GPU's experts. `launched`: all-reduces are launched by the host; `captured`: the pass is a graph.
+// The operations between products and attention: sums over GPUs, norms and activations, logits to tokens. `gathered`: rows of
+// other GPUs that are sent to this GPU's experts. `launched`: all-reduces are launched by the host; `captured`: the pass is a
+// graph.
 std::vector<Operation> remaining_operations(const ModelShape& model, const Deployment& deployment,
                                             const ModelKernels::LayerKernels& layer, const PassRows& rows, double gathered,
                                             bool captured);

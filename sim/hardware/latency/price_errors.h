@@ -1,4 +1,4 @@
-// How far prices lie from what was measured.
+// Errors of estimated times, compared with measured ones.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,13 @@ namespace specsim::cost {
 
 struct PriceErrors {
   std::size_t count = 0;
-  double median_ratio = 0.0;  // priced over measured
+  double median_ratio = 0.0;  // estimated over measured
   double median_error = 0.0;  // median of the absolute relative error
   double high_error = 0.0;    // its 90th percentile
   double worst_error = 0.0;
 };
 
-// Of prices over measurements, of which there is one at least.
+// Of the ratios of estimated to measured times, of which there is at least one.
 PriceErrors price_errors(std::vector<double> ratios);
 
 // NaN without values.

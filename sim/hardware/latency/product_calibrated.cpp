@@ -10,7 +10,7 @@ namespace specsim::cost {
 
 namespace {
 
-// Shares of a plain kernel's bandwidth that kernels reach which quantise activations too, with 8 bits and with fewer.
+// Share of a plain kernel's bandwidth that kernels reach which quantise activations too, with 8 bits and with fewer.
 constexpr double kByteShare = 0.77;
 constexpr double kNarrowShare = 0.62;
 
@@ -29,7 +29,7 @@ double WeightOnlyKernels::slowdown(double weight_bytes, double rows) const {
   return 1.0 + growth[weight_bytes < 1.0 ? 0 : 1] * std::min(kDoublings, std::log2(std::max(1.0, rows)));
 }
 
-// A GPU without a compute capability is not known to run CUDA.
+// Whether the kernels run on another backend than CUDA: a GPU without a compute capability is not known to run CUDA.
 bool other_backend(const Engine& engine, const Hardware& hardware) {
   return engine.integer.vector_rows > 0.0 && hardware.compute_capability <= 0.0;
 }

@@ -10,19 +10,19 @@
 
 namespace specsim::cost {
 
-// Whether kernels of the type quantise weights alone. Of a type without a name fewer than 8 bits do; 8 may be of kernels that
-// quantise activations too.
+// Whether kernels of the type quantise weights alone. A type without a name counts as such below 8 bits; with 8 bits its kernels
+// may quantise activations too.
 bool of_weights_alone(const WeightType& type);
-// Standard deviation of the logarithm of an estimate by WeightOnlyKernels, where no fit serves: of six measured sets (1 to 64
-// rows) five are missed by .12 to .26, SGLang's int8 on an H100 by .58, for its kernel is slow.
+// Standard deviation of the logarithm of an estimate by WeightOnlyKernels, used without a fit. Of six measured sets (1 to 64
+// rows) five are off by .12 to .26, and SGLang's int8 on an H100 by .58 because its kernel is slow.
 constexpr double kWeightOnlySpread = 0.3;
 
-// Whether the engine's kernels for quantised weights are of another backend there than those that were measured: llama.cpp's of
-// Vulkan, ROCm or Metal.
+// Whether the engine runs quantised weights on that GPU with another backend than the measured one: llama.cpp's Vulkan, ROCm or
+// Metal.
 bool other_backend(const Engine& engine, const Hardware& hardware);
-// The kernels of such a backend. Rounds of Qwen3.8-27B and Gemma-4-31B with MTP over 3 to 5 rows take 1.3 to 2.5 times a plain
-// step (RX 7900 XTX under Vulkan and ROCm, R9700, M4, Strix Halo), where CUDA's take 1.1: the median is what rows cost, and the
-// rest is the error of any number of rows above one.
+// The kernels of such a backend. Rounds of Qwen3.8-27B and Gemma-4-31B with MTP over 3 to 5 rows take 1.3 to 2.5 times as long as
+// a step without speculation (RX 7900 XTX under Vulkan and ROCm, R9700, M4, Strix Halo), where CUDA's take 1.1. The median is
+// used as the cost of rows, and the spread as the error of any number of rows above one.
 constexpr double kOtherBackendGrowth = 0.25;
 constexpr double kOtherBackendSpread = 0.4;
 WeightOnlyKernels other_backend_kernels(const Engine& engine);
@@ -34,9 +34,9 @@ class KernelLibrary {
   KernelLibrary(const Hardware& hardware, std::string name) : hardware_(hardware), name_(std::move(name)) {}
   [[nodiscard]] const Hardware& hardware() const { return hardware_; }
   [[nodiscard]] const std::string& name() const { return name_; }
-  // The library's own fit, or the nearest other one; nullptr where nothing of the dtype was measured.
+  // The library's own fit, or the nearest other one; nullptr if nothing of the dtype was measured.
   [[nodiscard]] const KernelFit* fit(KernelKind kind, const std::string& dtype, const std::string& kernel = "") const;
-  // The fit for weights of that type: by its name, or by its bits, fp8 before int8 before weights alone.
+  // The fit for weights of that type: by its name, or by its bits: fp8 before int8 before weight-only types.
   [[nodiscard]] const KernelFit* fit_of(KernelKind kind, const WeightType& type) const;
   [[nodiscard]] KernelLabel label(const KernelFit& fit) const;
 
@@ -49,8 +49,8 @@ class KernelLibrary {
 class MeasuredProduct final : public Kernel<ProductWork> {
  public:
   // `fused_quantisation`: the engine quantises activations in the kernel before. `narrow`: false leaves weights of fewer than 16
-  // bits to other kernels. `own_weight_only`: the engine states how fast its own kernels for weights alone are, so that those of
-  // another library do not serve.
+  // bits to other kernels. `own_weight_only`: the engine states the speed of its own weight-only kernels, so that another
+  // library's fits are not used for them.
   MeasuredProduct(const KernelLibrary& library, bool fused_quantisation, bool narrow, bool own_weight_only)
       : library_(library), fused_quantisation_(fused_quantisation), narrow_(narrow), own_weight_only_(own_weight_only) {}
   [[nodiscard]] std::optional<double> seconds(const ProductWork& work) const override;
@@ -58,8 +58,7 @@ class MeasuredProduct final : public Kernel<ProductWork> {
   [[nodiscard]] KernelLabel label(const ProductWork& work) const override;
   // The fit that serves a type; nullptr for none.
   [[nodiscard]] const KernelFit* fit(const WeightType& type) const;
-  // Measured time of the fit over time at which it is estimated: above 1 where few rows were measured to cost much more than
-  // some more of them.
+  // Measured time of the fit over its estimated time: above 1 if few rows were measured to cost much more than a few more rows.
   [[nodiscard]] double dip(const WeightType& type, double inner, double outer) const;
 
  private:
@@ -72,7 +71,7 @@ class MeasuredProduct final : public Kernel<ProductWork> {
 // A product, or several in one kernel, by the data sheet and the GPU's calibration (product_seconds of hardware.h).
 class CalibratedProduct final : public Kernel<ProductWork> {
  public:
-  // `efficiency`: share of a plain kernel's bandwidth that narrow weights reach, where a config gives it.
+  // `efficiency`: share of a plain kernel's bandwidth that narrow weights reach, if a config gives it.
   CalibratedProduct(const Hardware& hardware, const Engine& engine, std::optional<double> efficiency)
       : hardware_(hardware),
         weight_only_(other_backend(engine, hardware) ? other_backend_kernels(engine) : engine.weight_only),
@@ -89,6 +88,19 @@ class CalibratedProduct final : public Kernel<ProductWork> {
   WeightOnlyKernels weight_only_;
   bool other_backend_;
   std::optional<double> efficiency_;
+};
+
+// vLLM's Marlin, one matrix of 4-bit or 8-bit weights with 16-bit activations.
+class MarlinProduct final : public Kernel<ProductWork> {
+ public:
+  MarlinProduct(const Hardware& hardware, const CalibratedProduct& calibrated) : hardware_(hardware), calibrated_(calibrated) {}
+  [[nodiscard]] std::optional<double> seconds(const ProductWork& work) const override;
+  [[nodiscard]] KernelError error(const ProductWork& work) const override;
+  [[nodiscard]] KernelLabel label(const ProductWork& work) const override;
+
+ private:
+  const Hardware& hardware_;
+  const CalibratedProduct& calibrated_;  // for the share of the bandwidth at which weights are read
 };
 
 }  // namespace specsim::cost

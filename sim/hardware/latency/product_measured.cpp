@@ -10,16 +10,16 @@ namespace specsim::cost {
 
 namespace {
 
-// Types of so many bits, the likeliest first.
+// Types of this many bits, the likeliest first.
 std::vector<const char*> types_of(double bits) {
   if (bits >= 16.0) return {"bfloat16"};
   if (bits >= 8.0) return {"fp8", "sq", "int8_wo"};
   return {"int4_wo", "w4a16_mxfp4", "nvfp4"};
 }
 
-// Microseconds of the fit. Where few rows were measured to cost much more than some more of them, what those cost: a version's
-// dispatch is at work (vLLM 0.24 on a B200 takes 1.9 times as long in fp8 over one row as over two), and a plain pass at its
-// price would credit drafting with what the next version fixes.
+// Microseconds of the fit. If few rows were measured to cost much more than a few more rows, the time of the latter is used: the
+// version dispatched a bad kernel (vLLM 0.24 on a B200 takes 1.9 times as long in fp8 over one row as over two). With the
+// measured time, speculation would be credited with a gain that the next version removes.
 double microseconds_without_dip(const KernelFit& fit, const Hardware& hardware, KernelShape x) {
   constexpr double kMuch = 1.25;
   const double own = fit.microseconds(hardware, x);
@@ -72,8 +72,8 @@ std::optional<double> MeasuredProduct::seconds(const ProductWork& work) const {
   x.outer = work.outer;
   double us = microseconds_without_dip(*found, hardware, x);
   if (fused_quantisation_ && found->dtype.activation_bytes < kActivationBytes) {
-    // Its own floor holds, besides a plain kernel's, the kernel that quantises the activations, which the served model does not
-    // run.
+    // Uses the larger of its own floor and a plain kernel's. The kernel that quantises the activations is excluded, because the
+    // served model does not run it.
     const KernelFit* plain = library_.fit(KernelKind::product, "bfloat16");
     if (plain != nullptr && plain->engine == found->engine)
       us = std::max(0.5 * us, us - std::max(0.0, found->floor_us(hardware, x) - plain->floor_us(hardware, x)));

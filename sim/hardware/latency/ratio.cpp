@@ -40,7 +40,7 @@ CostEntry ratio_cost() {
             {"target_to_draft_ratio",
              config::Type::number,
              "",
-             "its inverse, for texts that count that way round; one of the two",
+             "the inverse of cost_ratio, for papers that define it that way; give one of the two",
              config::Interval{0, 1e9, true, false},
              {}},
             {"draft_seconds",
@@ -74,7 +74,7 @@ CostEntry ratio_cost() {
                               "with target_seconds",
                               ways == 0   ? "no ratio"
                               : ways == 1 ? (arguments.has("draft_seconds") ? "draft_seconds alone" : "target_seconds alone")
-                                          : "its ratio given in more than one way"));
+                                          : "the ratio in more than one way"));
               return nullptr;
             }
             const double ratio = arguments.has("cost_ratio") ? arguments.number("cost_ratio")

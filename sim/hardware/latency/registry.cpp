@@ -2,7 +2,7 @@
 
 namespace specsim::cost {
 
-// One line here and one file beside it add a cost model.
+// To add a cost model, add one line here and one file in this folder.
 #define SPECSIM_COSTS(X) X(ratio) X(affine) X(table) X(roofline)
 
 #define SPECSIM_DECLARE(name) CostEntry name##_cost();

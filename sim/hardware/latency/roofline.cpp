@@ -18,7 +18,7 @@ namespace specsim::cost {
 
 namespace {
 
-// A GPU, a target and perhaps a draft, under an engine: time, uncertainty and memory of their passes.
+// A GPU, a target and an optional draft, under an engine: time, uncertainty and memory of their passes.
 class RooflineCost final : public CostModel, private Uncertainty, private DeployedModel {
  public:
   explicit RooflineCost(Deployment deployment) : deployment_(std::move(deployment)) {
@@ -108,7 +108,7 @@ class RooflineCost final : public CostModel, private Uncertainty, private Deploy
   std::optional<ModelLatency> draft_;
 };
 
-// The draft, where it is the target's own module for further tokens: "mtp", or the target's file once more.
+// The draft, if it is the target's own module for further tokens: "mtp", or the target's file given again.
 config::Value own_module(config::Value draft, const config::Value& target) {
   const auto name_in = [](const config::Value& model) -> const config::Value* {
     if (model.is_scalar()) return &model;
@@ -130,11 +130,12 @@ std::unique_ptr<CostModel> make_roofline(Deployment deployment) { return std::ma
 
 CostEntry roofline_cost() {
   return {
-      {"roofline", "passes priced operator by operator from a GPU's and the models' figures",
+      {"roofline", "passes estimated operator by operator from a GPU's and the models' figures",
        "Williams et al. 2009; matrix products fitted to Vidur's and LLMServingSim's public profiles", roofline_parameters(),
-       "Weights once a pass, keys and values once a sequence, the LM head on every verified row; the experts that all tokens of "
-       "the pass choose; two all-reduces a layer with tensor_parallel. Each matrix product is the p-norm of memory, arithmetic "
-       "and operand feed over whole tiles and waves; the others are bytes over bandwidth plus a fixed time."},
+       "Weights are read once per pass, keys and values once per sequence. The LM head runs on every verified row. Experts are "
+       "those that all tokens of the pass choose. With tensor_parallel there are two all-reduces per layer. Each matrix "
+       "product is the p-norm of memory, arithmetic and operand feed over whole tiles and waves; the other operators are bytes "
+       "over bandwidth plus a fixed time."},
       [](const config::Arguments& arguments, Diagnostics& diagnostics) -> std::unique_ptr<CostModel> {
         const std::size_t before = diagnostics.list().size();
         if (!arguments.has("hardware") || !arguments.has("target") || !arguments.has("draft")) return nullptr;
@@ -164,7 +165,7 @@ CostEntry roofline_cost() {
         if (kernels != "automatic" && kernels != "none" && hardware.kernels == nullptr)
           diagnostics.add(
               arguments.where("kernels"),
-              fmt::format("kernels is {}, allowed: none on {}, of which no kernels were measured", kernels, hardware.name));
+              fmt::format("kernels is {}, allowed: none on {}, because no kernels were measured there", kernels, hardware.name));
         check_allreduce_kernels(engine, hardware, diagnostics);
         if (diagnostics.list().size() != before) return nullptr;
         Deployment deployment{std::move(hardware),

@@ -1,4 +1,4 @@
-// The cost model "roofline" without a config around it.
+// The cost model "roofline" without a config.
 #pragma once
 
 #include "sim/hardware/latency/cost_model.h"
@@ -8,8 +8,8 @@
 
 namespace specsim::cost {
 
-// The cost model roofline with the engine's own figures. Where a model is left out, no pass of its role may be asked for, but a
-// draft's, which then takes no time.
+// The cost model roofline with the engine's own figures. A model may be left out; passes of its role must then not be requested.
+// The exception is the draft, whose passes then take no time.
 std::unique_ptr<CostModel> make_roofline(Deployment deployment);
 
 }  // namespace specsim::cost

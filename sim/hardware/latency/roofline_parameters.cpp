@@ -29,36 +29,34 @@ std::vector<config::Parameter> roofline_parameters() {
       {"draft",
        config::Type::value,
        {},
-       "a model that drafts: a name, a file, or {preset: NAME, ...}, with kv_window if it reads "
-       "the newest tokens alone; none "
-       "where "
-       "no model drafts (n-grams, heads inside the target), whose proposals take no pass: round_us prices them",
+       "a model that drafts: a name, a file, or {preset: NAME, ...}, with kv_window if it reads the newest tokens alone; none "
+       "if no model drafts (n-grams, heads inside the target): proposals then take no pass, and round_us is their time",
        {},
        {}},
       {"engine",
        config::Type::value,
        "vllm",
-       "what host and launches add: a name (specsim list engine), a file, or {preset: NAME, ...}",
+       "time that host and launches add: a name (specsim list engine), a file, or {preset: NAME, ...}",
        {},
        {}},
       {"kernels",
        config::Type::text,
        "automatic",
-       "engine whose measured kernels price a pass (configs/kernels), on GPUs that have them; automatic: the engine's own; none: "
-       "the GPU's calibration prices it",
+       "engine whose measured kernels estimate a pass (configs/kernels), on GPUs that have them; automatic: the engine's own; "
+       "none: the GPU's calibration is used instead",
        {},
        kernel_choices()},
       {"attention",
        config::Type::text,
        "automatic",
-       "how several tokens of a sequence read the cache, with kernels. serial: blocks that walk all keys (FlashAttention 2); "
-       "split: blocks that share them; automatic: what the GPU's kernel does",
+       "how several tokens of a sequence read the cache, with kernels. serial: each block reads all keys (FlashAttention 2); "
+       "split: blocks share the keys; automatic: as the GPU's kernel does",
        {},
        attention_kernels()},
       {"proposal",
        config::Type::text,
        "",
-       "one of the engine's proposals (specsim describe engine/NAME): host time of a round beside its passes",
+       "one of the engine's proposals (specsim describe engine/NAME): host time of a round besides its passes",
        {},
        {}},
       {"largest_graph",
@@ -70,15 +68,14 @@ std::vector<config::Parameter> roofline_parameters() {
       {"memory_share",
        config::Type::number,
        "",
-       "share of the GPU's memory for weights and caches; where it is not given, what the engine's rules leave (memory of the "
-       "engine), or 0.9",
+       "share of the GPU's memory for weights and caches; default: what the engine's rules leave (memory of the engine), or 0.9",
        config::between(0.05, 1),
        {}},
       {"quantized_efficiency",
        config::Type::number,
        "",
-       "share of a plain kernel's bandwidth that weights of fewer than 16 bits reach; where it is not given, the engine's "
-       "weight_only_shares of kernels for weights alone, 0.77 of others and 0.62 of those below 8 bits",
+       "share of a plain kernel's bandwidth that weights of fewer than 16 bits reach; default: the engine's weight_only_shares "
+       "for weight-only kernels, 0.77 for others and 0.62 for those below 8 bits",
        config::between(0.05, 1),
        {}}};
   for (const HostFigure& figure : host_figures()) list.push_back(microseconds(figure));

@@ -1,4 +1,4 @@
-// What a config may say of the cost model roofline.
+// The config keys of the cost model roofline.
 #pragma once
 
 #include "sim/foundation/config/arguments.h"

@@ -26,7 +26,7 @@ RoundTime round_time(const CostModel& model, const Workload& workload, int draft
 
 PassTime catch_up_time(const CostModel& model, const Workload& workload, double first_rows, double full_rate) {
   SPECSIM_CHECK(full_rate >= 0.0 && full_rate <= 1.0, "full_rate {}", full_rate);
-  // Rows come whole: some sequence catches up with probability `some`, and then full_rate / some of them on average.
+  // Rows are whole: with probability `some` at least one sequence catches up, and then full_rate / some of them on average.
   const double some = -std::expm1(workload.batch * std::log1p(-full_rate));
   PassTime time;
   if (some <= 0.0) return time;
@@ -61,7 +61,8 @@ RoundTime block_time(const CostModel& model, const Workload& workload, const std
 FactorVector round_slope(const RoundTime& time, const Workload& workload, double verified_rows) {
   constexpr double kMicro = 1e-6;
   const bool speculates = verified_rows > 1.0 || time.draft_passes > 0.0;
-  ServerFactors slope{pass_slope(time.verify, Role::target, workload.batch, speculates, verified_rows > 1.0 ? workload.batch * verified_rows : 0.0)};
+  ServerFactors slope{pass_slope(time.verify, Role::target, workload.batch, speculates,
+                                 verified_rows > 1.0 ? workload.batch * verified_rows : 0.0)};
   const ServerFactors draft{pass_slope(time.draft, Role::draft, workload.batch, speculates, 0.0)};
   for (std::size_t i = 0; i < kFactors; ++i) slope.values[i] += draft.values[i];
   slope[Factor::draft_pass] = kMicro * time.draft_passes;

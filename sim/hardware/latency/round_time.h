@@ -1,4 +1,4 @@
-// A speculative round as a sequence of passes, and how its ideal speedup shrinks to the achieved one.
+// A speculative round as a sequence of passes, and the steps from its ideal to its achieved speedup.
 #pragma once
 
 #include "sim/hardware/latency/cost_model.h"
@@ -9,39 +9,41 @@
 namespace specsim::cost {
 
 struct RoundTime {
-  PassTime plain;         // one target pass over one token: what plain decoding pays for a token
-  PassTime draft;         // sequential draft passes
+  PassTime plain;             // one target pass over one token: the cost of a token without speculation
+  PassTime draft;             // sequential draft passes
   double draft_passes = 0.0;  // how many
-  double catch_up = 0.0;  // the part of it that goes to the token that the draft has not seen after a full acceptance
-  PassTime verify;        // one target pass over draft_length + 1 tokens
-  double overhead = 0.0;  // outside the passes
+  double catch_up = 0.0;      // the part of it for the token that the draft has not seen after a full acceptance
+  PassTime verify;            // one target pass over draft_length + 1 tokens
+  double overhead = 0.0;      // outside the passes
 
-  // Plain decoding at draft length 0.
+  // At draft length 0: one pass without speculation.
   [[nodiscard]] double total() const { return draft.total() + verify.total() + overhead; }
-  // `share` of another round's time on top; that of plain decoding is the same for both.
+  // Adds `share` of another round's time; the time without speculation is the same for both.
   void add(double share, const RoundTime& other);
 };
 
-// `full_rate`: share of rounds that accept every draft. The draft has then not seen its own last token: the next round's first
-// pass takes two tokens for those sequences. Times as the model gives them (CostModel::in_seconds).
+// `full_rate`: share of rounds that accept every draft token. The draft has then not seen its own last token, so the next round's
+// first pass takes two tokens for those sequences. Times as the model gives them (CostModel::in_seconds).
 RoundTime round_time(const CostModel& model, const Workload& workload, int draft_length, double full_rate);
 
-// What the token to catch up with adds to a round whose first draft pass takes `first_rows` tokens per sequence.
+// The time that the token to catch up with adds to a round whose first draft pass takes `first_rows` tokens per sequence.
 PassTime catch_up_time(const CostModel& model, const Workload& workload, double first_rows, double full_rate);
 
 // A round that drafts a block: `pass_rows` tokens per sequence in each sequential draft pass, and one target pass over
-// `verified_rows` tokens per sequence, all of them through the LM head. Plain decoding where both say so.
+// `verified_rows` tokens per sequence, all of them through the LM head. Without draft passes and with verified_rows 1 it is a
+// step without speculation.
 RoundTime block_time(const CostModel& model, const Workload& workload, const std::vector<double>& pass_rows, double verified_rows,
                      double full_rate);
 
-// Derivative of the logarithm of a round's time by the server's factors. `verified_rows`: as in block_time.
+// Derivative of the logarithm of a round's time with respect to the server's factors. `verified_rows`: as in block_time.
 FactorVector round_slope(const RoundTime& time, const Workload& workload, double verified_rows);
 
 // speedup = tokens_per_round plain / total.
 double speedup(const RoundTime& time, double tokens_per_round);
 
-// From tokens_per_round, the speedup if a round cost one plain pass, down to the speedup: one step for each part of a round
-// that plain decoding does not pay. `after` is the speedup with this part and all before it; the last is the speedup.
+// The steps from tokens_per_round, which is the speedup if a round cost one target pass, down to the actual speedup: one step for
+// each part of a round that exists only with speculation. `after` is the speedup with this part and all parts before it; the last
+// is the speedup.
 struct WaterfallStep {
   std::string name;
   double seconds = 0.0;  // a round's

@@ -12,14 +12,14 @@
 namespace specsim::cost {
 
 const std::array<FactorInfo, kFactors>& factor_infos() {
-  // Assumed, near what scripts/results/tune_prior.py finds over the measured servers of results/tune (prior.csv there).
+  // Assumed, close to what scripts/results/tune_prior.py finds over the measured servers of results/tune (prior.csv there).
   static const std::array<FactorInfo, kFactors> infos = {{
       {"products", true, 0.0, 0.05, "matrix products and small kernels"},
-      {"arithmetic", true, 0.0, 0.3, "more for what arithmetic adds to reading weights"},
+      {"arithmetic", true, 0.0, 0.3, "extra factor of arithmetic on top of reading weights"},
       {"experts", true, 0.0, 0.25, "routed experts"},
       {"attention", true, 0.0, 0.5, "attention over the cache"},
-      {"verification", true, 0.0, 0.35, "more for attention of several tokens per sequence"},
-      {"prefill", true, 0.0, 0.3, "more for prompts, products and attention"},
+      {"verification", true, 0.0, 0.35, "extra factor of attention of several tokens per sequence"},
+      {"prefill", true, 0.0, 0.3, "extra factor of prompts, products and attention"},
       {"communication", true, 0.0, 0.8, "communication between the GPUs of one model"},
       {"speculation", true, 0.0, 0.08, "all passes of speculative rounds"},
       {"step", false, 0.0, 500.0, "host time per step"},
@@ -50,15 +50,17 @@ double ratio_variance(const FactorBelief& belief, const FactorVector& slope) {
 }
 
 double discrepancy_correlation(const StepSetting& a, const StepSetting& b) {
-  // Over how large a difference of logarithms of batch and prompt, and of draft lengths, discrepancies stay alike; and how far steps
-  // with speculation are from those without.
+  // Correlation lengths of the discrepancies: differences of the logarithms of batch and prompt, and of draft lengths; and the
+  // distance between steps with and without speculation.
   constexpr double kLengthScale = 1.2;
   constexpr double kDraftScale = 8.0;
   constexpr double kModesApart = 1.2;
   const double batch = std::log(a.batch / b.batch) / kLengthScale;
   const double prompt = std::log(std::max(1.0, a.prompt) / std::max(1.0, b.prompt)) / kLengthScale;
   const bool both = a.draft_length > 0 && b.draft_length > 0;
-  const double drafts = both ? (a.draft_length - b.draft_length) / kDraftScale : a.draft_length == b.draft_length ? 0.0 : kModesApart;
+  const double drafts = both                               ? (a.draft_length - b.draft_length) / kDraftScale
+                        : a.draft_length == b.draft_length ? 0.0
+                                                           : kModesApart;
   return std::exp(-0.5 * (batch * batch + prompt * prompt + drafts * drafts));
 }
 
@@ -70,7 +72,12 @@ FactorBelief read_belief(const config::Value& value, Diagnostics& diagnostics) {
   static const std::vector<config::Parameter> names = [] {
     std::vector<config::Parameter> list;
     for (const FactorInfo& info : factor_infos())
-      list.push_back({info.key, config::Type::number, "0", info.meaning, info.logarithm ? config::between(-5, 5) : config::between(-1e6, 1e6), {}});
+      list.push_back({info.key,
+                      config::Type::number,
+                      "0",
+                      info.meaning,
+                      info.logarithm ? config::between(-5, 5) : config::between(-1e6, 1e6),
+                      {}});
     return list;
   }();
   const std::size_t before = diagnostics.list().size();
@@ -79,7 +86,8 @@ FactorBelief read_belief(const config::Value& value, Diagnostics& diagnostics) {
   const config::Arguments factors = config::read_arguments(arguments.value("factors"), names, {}, "tuned.factors", diagnostics);
   const config::Value& rows = arguments.value("covariance");
   const auto refuse = [&](const config::Value& found, const char* what) {
-    diagnostics.add(found.where, fmt::format("covariance is {}, allowed: {} of {} numbers, in the order of the factors", config::found_text(found), what, kFactors));
+    diagnostics.add(found.where, fmt::format("covariance is {}, allowed: {} of {} numbers, in the order of the factors",
+                                             config::found_text(found), what, kFactors));
   };
   if (!rows.is_list() || rows.items.size() != kFactors) {
     refuse(rows, "a row for each factor,");
@@ -106,7 +114,8 @@ FactorBelief read_belief(const config::Value& value, Diagnostics& diagnostics) {
     for (std::size_t j = 0; j < kFactors; ++j)
       if (belief.covariance[i][i] < 0.0 || belief.covariance[i][j] != belief.covariance[j][i] ||
           belief.covariance[i][j] * belief.covariance[i][j] > belief.covariance[i][i] * belief.covariance[j][j] * (1.0 + 1e-6)) {
-        diagnostics.add(rows.items[i].where, "covariance is no covariance, allowed: a symmetric matrix without correlations beyond 1");
+        diagnostics.add(rows.items[i].where,
+                        "covariance is no covariance, allowed: a symmetric matrix without correlations beyond 1");
         return belief;
       }
   return belief;

@@ -11,15 +11,15 @@
 
 namespace specsim::cost {
 
-// A factor of GPU time is a logarithm, 0 where the estimate is right. A factor of host time is microseconds that are added.
+// A factor of GPU time is a logarithm, 0 if the estimate is right. A factor of host time is microseconds that are added.
 enum class Factor : std::size_t {
   products,       // matrix products other than those of experts, and the small kernels between them
-  arithmetic,     // more for what arithmetic adds to reading weights: passes over many rows
+  arithmetic,     // extra factor of arithmetic on top of reading weights: passes over many rows
   experts,        // routed experts
   attention,      // attention over the cache
-  verification,   // more of it for attention of several tokens per sequence
-  prefill,        // more of it for the rows of prompts: products and attention
-  communication,  // between the GPUs of one model
+  verification,   // extra factor of attention of several tokens per sequence
+  prefill,        // extra factor of the rows of prompts: products and attention
+  communication,  // communication between the GPUs of one model
   speculation,    // all passes of a speculative round
   step,           // host time per step
   sequence,       // host time per step and sequence
@@ -35,7 +35,7 @@ using FactorVector = std::array<double, kFactors>;
 struct FactorInfo {
   const char* key;
   bool logarithm;  // of GPU time; else microseconds of host time
-  double mean;     // before any run was seen
+  double mean;     // prior mean, before any run was seen
   double error;    // its standard deviation
   const char* meaning;
 };
@@ -46,7 +46,7 @@ struct ServerFactors {
   FactorVector values{};
   [[nodiscard]] double operator[](Factor factor) const { return values[static_cast<std::size_t>(factor)]; }
   [[nodiscard]] double& operator[](Factor factor) { return values[static_cast<std::size_t>(factor)]; }
-  // What a time is multiplied by, for the sum of these factors.
+  // The multiplier of a time: the exponential of the sum of these factors.
   template <class... Factors>
   [[nodiscard]] double times(Factors... factors) const {
     return std::exp((... + (*this)[factors]));
@@ -55,18 +55,18 @@ struct ServerFactors {
   [[nodiscard]] bool neutral() const { return values == FactorVector{}; }
 };
 
-// What is known of a server's factors: a normal distribution.
+// The belief about a server's factors: a normal distribution.
 struct FactorBelief {
   ServerFactors mean;
   std::array<FactorVector, kFactors> covariance{};  // [Factor][Factor]
 };
-// Before any run was seen. `kernel_errors`: standard deviations of the estimates of the kernels that run, which add to those of
+// The prior. `kernel_errors`: standard deviations of the estimates of the kernels that run; they are added to those of
 // factor_infos().
 FactorBelief prior_belief(const ServerFactors& kernel_errors = {});
-// Variance of the logarithm of a time or a ratio of times with this derivative of its logarithm by the factors.
+// Variance of the logarithm of a time or a ratio of times, given the derivative of its logarithm with respect to the factors.
 double ratio_variance(const FactorBelief& belief, const FactorVector& slope);
 
-// What no factor expresses: a Gaussian process over the settings of a server's steps, on logarithms of time.
+// The error that no factor expresses: a Gaussian process over the settings of a server's steps, on logarithms of time.
 struct StepSetting {
   double batch = 1.0;    // mean sequences in a step
   double prompt = 1.0;   // mean tokens of a prompt, or of a context
@@ -78,7 +78,7 @@ constexpr double kDiscrepancyOfMixtures = 0.12;
 // The correlation of the discrepancies of two settings.
 double discrepancy_correlation(const StepSetting& a, const StepSetting& b);
 
-// {factors: {products: 0.03, ...}, covariance: [[...], ...]}, as an engine's file states it. Reports what is wrong.
+// {factors: {products: 0.03, ...}, covariance: [[...], ...]}, as an engine's file states it. Reports errors.
 FactorBelief read_belief(const config::Value& value, Diagnostics& diagnostics);
 // The same as YAML, each line after `indent` spaces.
 std::string belief_text(const FactorBelief& belief, int indent);

@@ -20,22 +20,22 @@ constexpr double kOutsideBytes = 0.1 * kGibibyte;
 constexpr double kSampledBytes = 4.0;  // fp32, in which sampling computes
 // Copies of the logits of all requests at once, each of kSampledBytes. Top-k and top-p sort them: PyTorch's segmented sort
 // (SortStable.cu) takes 64-bit indices in (2), sorted values and indices out (1 + 2) and the radix sort's second buffers of both
-// (1 + 2). The logits lie beside that in fp32 (1) and bf16 (0.5).
+// (1 + 2). The logits themselves are kept in fp32 (1) and bf16 (0.5).
 constexpr double kSorting = 8.0;
 constexpr double kSamplingCopies = kSorting + 1.0 + 0.5;
-// The rejection sampler sorts the rows of the drafts while it holds the bf16 logits of two rows a request (1), those of the bonus
-// tokens in bf16 (0.5) and fp32 (1), and the drafts' rows in fp32 twice (2).
+// The rejection sampler sorts the drafts' rows while it holds three more sets: the bf16 logits of two rows per request (1), those
+// of the bonus tokens in bf16 (0.5) and fp32 (1), and the drafts' rows in fp32 twice (2).
 constexpr double kRejectionCopies = kSorting + 1.0 + 0.5 + 1.0 + 2.0;
 
-// Elements that a layer's products hold at once for one row: the wider of attention's and the MLP's.
+// Elements that a layer's products need at once for one row: the larger of attention's and the MLP's.
 double layer_elements(const ModelShape& model) {
   const double shards = model.tensor_parallel;
-  const double parts = model.gated ? 3.0 : 2.0;  // gate and up projections, and what they make
+  const double parts = model.gated ? 3.0 : 2.0;  // gate and up projections, and their product
   const bool has_dense = model.experts == 0.0 || model.dense_layers > 0.0;
   const double dense = parts * std::max(has_dense ? model.ffn : 0.0, model.shared_ffn) / shards;
   const double mixture = model.experts > 0.0 ? model.experts_per_token * (parts * model.expert_ffn / shards + model.hidden) : 0.0;
   const double attention = 2.0 * model.heads * model.head_dim / shards + 2.0 * model.kv_heads * model.head_dim / shards;
-  return std::max({dense, mixture, attention}) + 2.0 * model.hidden;  // beside the layer's input and the residual stream
+  return std::max({dense, mixture, attention}) + 2.0 * model.hidden;  // besides the layer's input and the residual stream
 }
 
 // ---- handle_gpu_memory_settings of sglang/srt/arg_groups/gpu_memory_hook.py (2026) ----
@@ -49,7 +49,7 @@ double largest_decode_graph(const Hardware& hardware, int gpus) {
                                                      : 512.0;
 }
 
-// Sizes that prompts' graphs are captured for, up to that of a chunk: every 4 tokens up to 32, 16 up to 256, and so on.
+// Sizes that prompts' graphs are captured for, up to that of a chunk: every 4 tokens up to 32, every 16 up to 256, and so on.
 std::uint32_t prefill_graphs(std::uint32_t chunk) {
   struct Stretch {
     std::uint32_t from, to, every;
@@ -76,7 +76,7 @@ std::uint32_t sglang_chunk(const Hardware& hardware) {
                                                      : 16384;
 }
 
-// Of a model whose attention keeps heads; latent attention reserves more.
+// For a model whose attention keeps heads; latent attention reserves more.
 double sglang_share(const Hardware& hardware, std::uint32_t chunk, int gpus) {
   const std::uint32_t tokens = std::clamp<std::uint32_t>(chunk, 2048, 1000000);
   double reserved = 512.0 + 1.5 * tokens + 1024.0 / 8.0 * gpus;  // MiB
@@ -92,7 +92,7 @@ double profiled_bytes(const Deployment& deployment, const StepLimits& step, bool
   const double layers = step.rows * kActivationBytes * layer_elements(target);
   const double sampled = std::min(step.requests, step.rows) * target.vocab * kSampledBytes;
   const double sampling = sampled * (speculative ? kRejectionCopies : kSamplingCopies);
-  // The last layer's output of all rows stays while tokens are sampled, and a head's own input buffer for good.
+  // The last layer's output of all rows stays while tokens are sampled; a head's own input buffer stays permanently.
   const bool head = speculative && deployment.draft && deployment.draft->on_target();
   return std::max(layers, step.rows * row + sampling) + (head ? step.rows * row : 0.0) + kOutsideBytes;
 }

@@ -9,7 +9,7 @@
 
 namespace specsim::cost {
 
-// Bytes at the bandwidth that a long stream reaches, after a fixed time.
+// Bytes at the bandwidth that a long stream reaches, plus a fixed time.
 class StreamKernel final : public Kernel<StreamWork> {
  public:
   explicit StreamKernel(const Hardware& hardware) : hardware_(hardware) {}
@@ -25,8 +25,8 @@ class StreamKernel final : public Kernel<StreamWork> {
   const Hardware& hardware_;
 };
 
-// Keys are read once for each sequence; a score is written for each pair of a new token and an entry before it and read again,
-// and the best are selected row by row.
+// Keys are read once per sequence. A score for each pair of a new token and an earlier entry is written and read again. The best
+// entries are selected row by row.
 class IndexerKernel final : public Kernel<IndexWork> {
  public:
   // `selection_ns_per_key`: nanoseconds for each score of a row that the best are selected from.
@@ -43,7 +43,7 @@ class IndexerKernel final : public Kernel<IndexWork> {
   double selection_ns_per_key_;
 };
 
-// Rows to the experts of other GPUs: a latency, and bytes over the links.
+// Rows sent to the experts of other GPUs: a latency, and bytes over the links.
 class ExchangeKernel final : public Kernel<ExchangeWork> {
  public:
   explicit ExchangeKernel(const Hardware& hardware) : hardware_(hardware) {}

@@ -22,12 +22,12 @@ namespace specsim::cost {
 
 namespace {
 
-// Prompts and outputs of the served benchmarks are drawn evenly between 80 % of the stated length and all of it.
+// Prompts and outputs of the served benchmarks are drawn uniformly between 80 % of the stated length and the full length.
 constexpr double kMeanLength = 0.9;
 constexpr double kMostGpus = 8.0;        // the most GPUs of one server
 constexpr double kPromptChunk = 8192.0;  // tokens of prompts in a step
 
-// In the middle a price is within so many times the measurement, or the unit is mistaken (1000 times): no step alone of the
+// The median estimate must be within this factor of the measurement, or the unit is wrong (1000 times). No single step of the
 // public tables is off by more than 10 times.
 constexpr double kMostStepRatio = 30.0;
 
@@ -36,7 +36,7 @@ std::string lower(std::string text) {
   return text;
 }
 
-// What a preset of the kind is called that a table names in its own way: "meta-llama/Llama-3.1-8B-Instruct", "h200_sxm".
+// The preset that a table names in its own way: "meta-llama/Llama-3.1-8B-Instruct", "h200_sxm".
 std::optional<std::string> preset_called(PresetKind kind, const std::string& text) {
   std::string name = lower(text.substr(text.find('/') == std::string::npos ? 0 : text.find('/') + 1));
   std::replace(name.begin(), name.end(), '_', '-');
@@ -49,7 +49,7 @@ std::optional<std::string> preset_called(PresetKind kind, const std::string& tex
   return std::nullopt;
 }
 
-constexpr const char* kOtherEngine = "vllm";  // prices steps of engines that are not known, as it does kernels
+constexpr const char* kOtherEngine = "vllm";  // estimates steps of unknown engines, as it does kernels
 
 // The profile of an engine that a table calls "vllm 0.20.1".
 std::optional<std::string> engine_called(const std::string& text) {
@@ -60,7 +60,7 @@ std::optional<std::string> engine_called(const std::string& text) {
   return std::nullopt;
 }
 
-// What a served checkpoint's types are called, those of its weights where the model names no checkpoint so, and of the cache.
+// The types of a served checkpoint: those of its weights, unless the model names a checkpoint of that kind, and of the cache.
 // Empty: the model's own.
 struct Precision {
   std::string word;
@@ -69,7 +69,8 @@ struct Precision {
 };
 
 std::optional<Precision> precision_of(const std::string& precision, const std::string& products) {
-  // Servers of checkpoints of 8 bits and nvfp4 keep keys and values in fp8 as well, those of int4 do not (InferenceX's scripts).
+  // Servers of checkpoints of 8 bits and nvfp4 keep keys and values in fp8 as well; servers of int4 checkpoints do not
+  // (InferenceX's scripts).
   if (products == "fp8_block") return Precision{"fp8", "fp8_block", "fp8"};
   for (const Precision& one :
        {Precision{"", "", ""}, {"bf16", "", ""}, {"fp8", "fp8", "fp8"}, {"fp4", "nvfp4", "fp8"}, {"int4", "int4", ""}})
@@ -77,15 +78,15 @@ std::optional<Precision> precision_of(const std::string& precision, const std::s
   return std::nullopt;
 }
 
-// Whether the server keeps keys, values and states of linear attention in fewer bits: as InferenceX's scripts say, SGLang's on
-// Hopper does not.
+// Whether the server keeps keys, values and states of linear attention in fewer bits. SGLang's on Hopper does not, by
+// InferenceX's scripts.
 bool narrow_cache(const Precision& precision, const std::string& engine, const Hardware& hardware) {
   constexpr double kBlackwell = 10.0;
   return !precision.cache.empty() &&
          (engine != "sglang" || hardware.compute_capability >= kBlackwell || precision.weights == "fp8_block");
 }
 
-// A line of a table, whose fields are found by the header.
+// A line of a table, with its fields found by the header.
 class StepLine {
  public:
   StepLine(const std::string& file, const std::vector<std::string>& header, const std::vector<std::string>& fields,
@@ -106,9 +107,9 @@ class StepLine {
     if (!x || *x < least || *x > 1e12) refuse(name, fmt::format("a number from {:g} on", least));
     return *x;
   }
-  // Whether the column is there and says that there is more than one.
+  // Whether the column exists and has a value above 1.
   [[nodiscard]] bool several(const char* name) const { return !text(name).empty() && text(name) != "1" && text(name) != "1.0"; }
-  // The place of a field, as far as the line has no quotes.
+  // The place of a field, valid if the line has no quotes.
   [[nodiscard]] Location at(const char* name) const {
     std::size_t place = 1;
     for (std::size_t i = 0; i < fields_.size() && header_[i] != name; ++i) place += fields_[i].size() + 1;
@@ -125,14 +126,14 @@ class StepLine {
   int number_;
 };
 
-// How many GPUs share a model: each layer, and the experts of engines that each have attention and sequences of their own.
+// How many GPUs share a model: each layer, and the experts of engines that each have their own attention and sequences.
 struct Sharing {
   double tensor = 1.0;
   double experts = 1.0;
 };
 
-// What a line says of it. Experts that are spread over the GPUs of a layer are read as many bytes per GPU as experts that are
-// cut, and are estimated as such. `why`: what is not estimated.
+// The sharing that a line states. Experts that are distributed over the GPUs of a layer are read with as many bytes per GPU as
+// experts that are cut, and are estimated as such. `why`: the reason if the line is not estimated.
 Sharing sharing_of(const StepLine& line, const char* shards, std::string& why) {
   Sharing sharing{line.figure(shards, 1.0), 1.0};
   const double engines = line.several("attention_dp_size") ? line.figure("attention_dp_size", 1.0) : 1.0;
@@ -143,22 +144,22 @@ Sharing sharing_of(const StepLine& line, const char* shards, std::string& why) {
   if (spread > 1.0 && fewer && line.text("attention_dp_size").empty())
     why = "how many engines share the clients is not given";
   else if (engines == 1.0 && spread > 1.0 && spread * cut != sharing.tensor)
-    why = "experts on another number of GPUs than a layer are not priced";
+    why = "experts on another number of GPUs than a layer are not estimated";
   if (engines == 1.0) return sharing;
   if (sharing.tensor > 1.0 || cut > 1.0 || spread != engines)
-    why = "attention on several GPUs by sequence is priced with one GPU for each, and the experts on as many";
+    why = "attention on several GPUs by sequence is estimated with one GPU for each, and the experts on as many";
   else
     sharing.experts = engines;
   return sharing;
 }
 
-// Cost models by what they price; a table has few.
+// Cost models by GPU, model and engine; a table has few.
 class StepModels {
  public:
   StepModels(const std::optional<PresetChoice>& engine, const std::map<std::string, Hardware>& own)
       : engine_(engine), own_(own) {}
 
-  // `where`: the GPU's field of the table. nullptr: `why` says what is missing.
+  // `where`: the GPU's field of the table. nullptr: `why` is the reason.
   const CostModel* find(const std::string& gpu, const std::string& engine, const std::string& model, const Sharing& sharing,
                         const Precision& precision, const Location& where, std::string& why) {
     const auto [at, fresh] = known_.try_emplace({gpu, engine, model, sharing.tensor, sharing.experts, precision.weights});
@@ -187,7 +188,7 @@ class StepModels {
     diagnostics.throw_if_any();
     PresetChoice served{*model_name, {}, {{"tensor_parallel", fmt::format("{:g}", sharing.tensor), {}}}};
     if (sharing.experts > 1.0) served.changes.push_back({"expert_parallel", fmt::format("{:g}", sharing.experts), {}});
-    // A checkpoint that was published in so many bits is served as it is.
+    // A checkpoint that was published with this many bits is served unchanged.
     const ModelShape published = read_model(PresetChoice{*model_name, {}, {}}, "model", diagnostics);
     const auto checkpoint = published.checkpoints.find(precision.word);
     const bool as_published = (precision.word == "fp8" && published.weight_bits == 8.0) ||
@@ -214,12 +215,12 @@ class StepModels {
   std::map<std::tuple<std::string, std::string, std::string, double, double, std::string>, Made> known_;
 };
 
-// A server's clients, each of which sends the next prompt when the last one's output is there.
+// A server's clients, each of which sends the next prompt when the output of the last one has arrived.
 struct Clients {
   double count;
   double prompt;  // tokens, as the table states them
   double output;
-  double wait;  // seconds to the first token in the mean; 0: not said
+  double wait;  // mean seconds to the first token; 0: not stated
 };
 
 double prompt_of(const Clients& clients) { return std::max(1.0, kMeanLength * clients.prompt); }
@@ -230,8 +231,8 @@ Pass decode_step(const Clients& clients, double share) {
   return {std::max(1.0, clients.count * share), 1.0, prompt_of(clients) + 0.5 * steps_of(clients), 1.0};
 }
 
-// Seconds from one output token to the next where clients decode for `share` of their time: steps over those that do, and once
-// for each prompt of the others that comes meanwhile what it adds.
+// Seconds from one output token to the next if clients decode for `share` of their time: steps over those that decode, plus the
+// extra time of each prompt of the others that is computed meanwhile.
 double served_step(const CostModel& model, const Clients& clients, double share) {
   const Pass own = decode_step(clients, share);
   const double prompt_tokens = prompt_of(clients);
@@ -239,10 +240,10 @@ double served_step(const CostModel& model, const Clients& clients, double share)
   const double sequences = own.batch;
   const double context = own.context;
   const double decode = model.pass(Role::target, own).total();
-  double beside = 0.0;  // what a prompt adds to the steps that it shares
+  double beside = 0.0;  // extra time of a prompt in the steps that it shares
   for (double before = 0.0; before < prompt_tokens; before += kPromptChunk) {
     const double tokens = std::min(kPromptChunk, prompt_tokens - before);
-    if (model.deployment()->engine.kernels == "sglang") {  // batches of prompts go alone
+    if (model.deployment()->engine.kernels == "sglang") {  // batches of prompts run alone
       beside += model.pass(Role::target, {1.0, tokens, before, std::min(1.0, tokens - 1.0)}).total();
       continue;
     }
@@ -253,14 +254,15 @@ double served_step(const CostModel& model, const Clients& clients, double share)
   return decode + share * (clients.count - 1.0) / steps * beside;
 }
 
-// The same with the share that the wait leaves: what a client waits for its first token it does not decode (Little's law). The
-// wait is taken from the table, for queues are the benchmark's: clients that begin at once, and outputs that end together.
+// The same with the share that the wait leaves: while a client waits for its first token it does not decode (Little's law). The
+// wait is taken from the table, because queues depend on the benchmark: clients that start at once, and outputs that end
+// together.
 struct Served {
   double seconds;
-  double share;  // of their time in which clients decode
+  double share;  // share of their time in which clients decode
 };
 Served served_seconds(const CostModel& model, const Clients& clients) {
-  constexpr int kRounds = 12;  // the share is then within .1 % of where it settles
+  constexpr int kRounds = 12;  // the share is then within .1 % of its limit
   const double steps = steps_of(clients);
   double share = 1.0;
   double step = served_step(model, clients, share);
@@ -285,7 +287,7 @@ void price_server_step(const StepLine& line, const CostModel* model, PricedStep&
   row.phase = "decode";
   row.batch = line.figure("batch", 1.0);
   const double context = line.figure("mean_context", 0.0);
-  if (line.figure("ep", 1.0) > 1.0) row.why = "experts on several GPUs in parallel are not priced";
+  if (line.figure("ep", 1.0) > 1.0) row.why = "experts on several GPUs in parallel are not estimated";
   if (row.why.empty()) price_pass(row, *model, {row.batch, 1.0, context, 1.0});
 }
 
@@ -303,25 +305,26 @@ void price_served_step(const StepLine& line, const CostModel* model, PricedStep&
   row.phase = "served";
   const bool unknown_load = line.text("concurrency").empty();
   if (!unknown_load) row.batch = line.figure("concurrency", 1.0);
-  // Of several engines, or servers, each has a part of the clients.
+  // Several engines or servers share the clients equally.
   if (!unknown_load && !line.text("batch_size").empty() && line.figure("batch_size", 0.0) >= 1.0)
     row.batch = std::min(row.batch, line.figure("batch_size", 0.0));
   const double wait = line.text("silicon_ttft_ms").empty() ? 0.0 : 1e-3 * line.figure("silicon_ttft_ms", 0.0);
   const Clients clients{row.batch, line.figure("isl", 1.0), line.figure("osl", 1.0), wait};
-  if (line.figure("tp_size", 1.0) > kMostGpus) row.why = "more than eight GPUs are not priced";
+  if (line.figure("tp_size", 1.0) > kMostGpus) row.why = "more than eight GPUs are not estimated";
   if (unknown_load) row.why = "no concurrency is given";
   if (!row.why.empty()) return;
   const Served served = served_seconds(*model, clients);
   const Pass step = decode_step(clients, served.share);
   if (const auto memory = model->memory_budget({step.batch, step.context}, 1, Kept::target); memory && !memory->fits()) {
-    row.why = "more sequences at once than the GPU's memory holds";
+    row.why = "more sequences at once than fit the GPU's memory";
     return;
   }
   row.priced_ms = 1e3 * served.seconds;
   state_error(row, *model, decode_step(clients, 1.0));
 }
 
-// A format of tables: the columns that tell it, what it calls those that every format has, and how a line is priced.
+// A format of tables: the columns that identify it, its names of the columns that every format has, and the function that
+// estimates a line.
 struct StepFormat {
   std::vector<const char*> columns;
   const char* gpu;
@@ -330,7 +333,8 @@ struct StepFormat {
   const char* shards;
   const char* precision;  // nullptr: the model's own
   const char* time;
-  // Reads the rest of the line into the row, with its price. `model` is nullptr, and row.why says why, where nothing prices it.
+  // Reads the rest of the line into the row, with its estimated time. `model` is nullptr, and row.why gives the reason, if no
+  // model can estimate it.
   void (*price)(const StepLine& line, const CostModel* model, PricedStep& row);
 };
 
@@ -422,7 +426,7 @@ PricedSteps price_step_table(const std::string& file, const std::vector<std::vec
     else if (const auto name = engine_called(row.engine))
       row.engine = *name;
     else if (model != nullptr)
-      warn(fmt::format("engine {} is not known: its steps are priced as {}'s; --engine names another",
+      warn(fmt::format("engine {} is not known: its steps are estimated as {}'s; --engine names another",
                        config::quote_for_message(row.engine), kOtherEngine));
     format.price(line, model, row);
   }
@@ -432,7 +436,7 @@ PricedSteps price_step_table(const std::string& file, const std::vector<std::vec
   if (!ratios.empty()) {
     const double middle = median_of(ratios);
     if (middle > kMostStepRatio || middle < 1.0 / kMostStepRatio)
-      throw BadInput({file, 1, 0}, fmt::format("the prices are {:.3g} times the column {} in the middle, allowed: times in "
+      throw BadInput({file, 1, 0}, fmt::format("the median estimated time is {:.3g} times the column {}, allowed: times in "
                                                "milliseconds",
                                                middle, format.time));
   }
@@ -466,7 +470,7 @@ std::vector<std::string> step_gaps(const PricedSteps& table) {
   for (const PricedStep& row : table.rows)
     if (row.priced_ms <= 0.0) ++counts[row.why];
   std::vector<std::string> list;
-  for (const auto& [why, count] : counts) list.push_back(fmt::format("{} rows are not priced: {}", count, why));
+  for (const auto& [why, count] : counts) list.push_back(fmt::format("{} rows are not estimated: {}", count, why));
   return list;
 }
 

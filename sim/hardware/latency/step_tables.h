@@ -1,5 +1,5 @@
-// Tables of whole measured steps, priced row by row: decode steps of a live server, steps over part of a prompt, and the time per
-// output token that clients of a server saw.
+// Tables of whole measured steps, compared row by row with their estimated times: decode steps of a live server, steps over part
+// of a prompt, and the time per output token that clients of a server saw.
 #pragma once
 
 #include "sim/hardware/gpu/hardware.h"
@@ -16,14 +16,14 @@ namespace specsim::cost {
 
 struct PricedStep {
   std::string gpu;
-  std::string engine;  // the engine whose figures price it, a name of configs/engines; what the table says where none does
+  std::string engine;  // the engine that the estimate uses, a name of configs/engines; the table's own text if it is not known
   std::string model;
   std::string phase;  // decode, prompt, served
   double batch = 0.0;
   double ms = 0.0;            // measured
-  double priced_ms = 0.0;     // 0: not priced, and `why` says why
-  double error = 0.0;         // standard deviation of the logarithm of priced_ms, as the price states it
-  double kernel_error = 0.0;  // the part of it that prices of kernels make
+  double priced_ms = 0.0;     // 0: not estimated, and `why` is the reason
+  double error = 0.0;         // standard deviation of the logarithm of priced_ms, as the model states it
+  double kernel_error = 0.0;  // the part of it due to the estimates of kernels
   std::string why;
 };
 
@@ -38,10 +38,10 @@ struct PricedSteps {
 // gpu,engine,model,tp,phase,batch,new_tokens,context,ms, or backend,model_path,system,precision,isl,osl,tp_size,concurrency,
 // silicon_tpot_ms.
 bool is_step_table(const std::vector<std::string>& header);
-// The columns of each of these, with commas between.
+// The columns of each of these, separated by commas.
 std::vector<std::string> step_table_columns();
-// Prices the table's rows, on the GPUs `own` where they name them so, with `engine` in place of the one that each names where it
-// is given. Throws BadInput with the line of `file`.
+// Estimates the table's rows. `own`: GPUs that replace presets of the same name. `engine`, if given, replaces the engine that
+// each row names. Throws BadInput with the line of `file`.
 PricedSteps price_step_table(const std::string& file, const std::vector<std::vector<std::string>>& fields,
                              const std::optional<PresetChoice>& engine = std::nullopt,
                              const std::map<std::string, Hardware>& own = {});
@@ -58,7 +58,7 @@ struct StepErrors : PriceErrors {
 // name.
 std::vector<StepErrors> step_errors(const PricedSteps& table);
 
-// Rows that are not priced: how many, by reason.
+// Rows that are not estimated: how many, by reason.
 std::vector<std::string> step_gaps(const PricedSteps& table);
 
 }  // namespace specsim::cost

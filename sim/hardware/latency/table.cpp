@@ -25,7 +25,7 @@ namespace {
 constexpr const char* kHeader = "model,tokens,batch,context,ms";
 constexpr std::array<const char*, 3> kModels = {"target", "draft", "draft_first"};
 constexpr std::array<const char*, 3> kAxes = {"tokens", "batch", "context"};
-// Real tables dip where a larger shape meets a better kernel; by more than this it is a mistake of whoever wrote the file.
+// Real tables dip where a larger shape reaches a better kernel; a larger dip than this is a mistake in the file.
 constexpr double kLargestDip = 0.20;
 enum class LargeDips { refused, kept };
 constexpr std::size_t kMaxRows = 1'000'000;
@@ -101,7 +101,7 @@ class Grid {
     return (index[0] * axes_[1].size() + index[1]) * axes_[2].size() + index[2];
   }
 
-  // Not all places are looked at: a few rows can name a grid beyond memory.
+  // The search stops early: a few rows can span a grid larger than memory.
   [[nodiscard]] std::vector<std::string> first_holes(const std::map<Point, Measured>& rows, std::size_t count) const {
     std::vector<std::string> holes;
     for (const double tokens : axes_[0])
@@ -229,7 +229,7 @@ void read_rows(const std::string& file, const std::string& text, Rows& rows, Dia
     auto& own = rows[static_cast<std::size_t>(model - kModels.begin())];
     const auto [at, fresh] = own.insert({{x[0], x[1], x[2]}, {x[3], number}});
     if (!fresh) {
-      diagnostics.add(where, fmt::format("this point stands on line {} already, allowed: each once", at->second.line));
+      diagnostics.add(where, fmt::format("this point is on line {} already, allowed: each once", at->second.line));
       ++mistakes;
     }
     if (own.size() > kMaxRows) {
@@ -267,7 +267,7 @@ std::optional<std::string> read_named_file(const std::string& file, const Locati
   }
 }
 
-// What llama-bench printed of one model, as rows of batch 1.
+// Reads the output of llama-bench for one model, as rows of batch 1.
 void read_bench(const config::Arguments& arguments, const char* key, std::map<Point, Measured>& rows, Diagnostics& diagnostics) {
   const std::string file = file_beside(arguments.where(key), arguments.text(key));
   const auto text = read_named_file(file, arguments.where(key), "llama-bench", diagnostics);
@@ -278,7 +278,7 @@ void read_bench(const config::Arguments& arguments, const char* key, std::map<Po
                       fmt::format("a second test of {:g} tokens at depth {:g}, allowed: each once", pass.tokens, pass.context));
 }
 
-// Fills in the rows, from the CSV or from two outputs of llama-bench. Returns the file that messages name.
+// Fills in the rows, from the CSV or from two outputs of llama-bench. Returns the file for messages.
 std::string read_measured(const config::Arguments& arguments, Rows& rows, Diagnostics& diagnostics) {
   const bool benched = arguments.has("target_bench") && arguments.has("draft_bench");
   if (arguments.has("file") == benched || arguments.has("target_bench") != arguments.has("draft_bench")) {
@@ -328,31 +328,27 @@ CostEntry table_cost() {
         {"target_bench",
          config::Type::text,
          "",
-         "instead: what llama.cpp's llama-bench printed of the target (-o csv, json, jsonl or md), batch 1",
+         "instead: the output of llama.cpp's llama-bench for the target (-o csv, json, jsonl or md), batch 1",
          {},
          {}},
-        {"draft_bench", config::Type::text, "", "with target_bench: what llama-bench printed of the draft", {}, {}},
+        {"draft_bench", config::Type::text, "", "with target_bench: the output of llama-bench for the draft", {}, {}},
         {"overhead_ms",
          config::Type::number,
          "0",
-         "host time of a speculative round that plain decoding does not pay",
+         "host time of a speculative round in addition to its passes",
          config::between(0, 1e9),
          {}}},
        "Linear between measured points along tokens per sequence, batch and context; never beyond them. draft_first: a round's "
-       "first draft pass, which finds the caches as the target's pass left them; without such rows it is like the others. Times "
-       "that dip by up to "
-       "20 % from one point to the next are kept with a warning, larger dips and holes are refused. A plan up to draft length K "
-       "at "
-       "batches B and contexts C needs of the target every combination of tokens 1 and K + 1, of the draft of tokens 1 and 2 "
-       "(the one "
-       "to catch up with), each at the least and the greatest batch, and at the least context and the greatest + K. A template "
-       "for "
-       "K 4, batch 1 to 8, context 0 to 4096, with times to be filled in, a line in place of each semicolon: "
-       "`model,tokens,batch,context,ms; target,1,1,0,; target,5,1,0,; target,1,8,0,; target,5,8,0,; target,1,1,4100,; "
-       "target,5,1,4100,; target,1,8,4100,; target,5,8,4100,; draft,1,1,0,; draft,2,1,0,; draft,1,8,0,; draft,2,8,0,; "
-       "draft,1,1,4100,; "
-       "draft,2,1,4100,; draft,1,8,4100,; draft,2,8,4100,`. llama-bench measures the same of one sequence: "
-       "`llama-bench -m MODEL -p 1,2,3,4,5 -n 0 -d 0,4100 -o csv`, of target and draft."},
+       "first draft pass, which finds the caches as the target's pass left them; without such rows it is like the others. "
+       "Times that dip by up to 20 % from one point to the next are kept with a warning, larger dips and holes are refused. A "
+       "plan up to draft length K at batches B and contexts C needs the following. Of the target: every combination of tokens "
+       "1 and K + 1. Of the draft: tokens 1 and 2 (the one to catch up with). Each at the least and the greatest batch, and at "
+       "the least context and the greatest + K. A template for K 4, batch 1 to 8, context 0 to 4096, with times to be filled "
+       "in; write a line in place of each semicolon: `model,tokens,batch,context,ms; target,1,1,0,; target,5,1,0,; "
+       "target,1,8,0,; target,5,8,0,; target,1,1,4100,; target,5,1,4100,; target,1,8,4100,; target,5,8,4100,; draft,1,1,0,; "
+       "draft,2,1,0,; draft,1,8,0,; draft,2,8,0,; draft,1,1,4100,; draft,2,1,4100,; draft,1,8,4100,; draft,2,8,4100,`. "
+       "llama-bench measures the same for one sequence: `llama-bench -m MODEL -p 1,2,3,4,5 -n 0 -d 0,4100 -o csv`, for target "
+       "and draft."},
       [](const config::Arguments& arguments, Diagnostics& diagnostics) -> std::unique_ptr<CostModel> {
         const std::size_t before = diagnostics.list().size();
         Rows rows;

@@ -1,4 +1,4 @@
-// A cost model of measured passes, for whoever has them at hand: cost: {model: table} reads the same from a file.
+// A cost model of measured passes that a program has in memory; cost: {model: table} reads the same from a file.
 #pragma once
 
 #include "sim/hardware/latency/cost_model.h"
@@ -18,9 +18,9 @@ struct MeasuredPass {
   double ms = 0.0;
 };
 
-// Interpolates between the passes, and never beyond them. Dips are kept as measured, whatever their size, with a warning: what
-// was just timed on a busy machine is noise and no mistake. `source` is what messages name. Throws BadInput where the passes make
-// no table: a hole in the grid, a model without a pass.
+// Interpolates between the passes, and never beyond them. Dips of any size are kept as measured, with a warning: passes timed
+// just now on a busy machine are noisy, not wrong. `source` is the name used in messages. Throws BadInput if the passes do not
+// form a table: a hole in the grid, a model without a pass.
 std::unique_ptr<CostModel> cost_of_passes(const std::vector<MeasuredPass>& passes, const std::string& source);
 
 }  // namespace specsim::cost

@@ -18,9 +18,9 @@ namespace specsim::cost {
 
 namespace {
 
-// Weights and activations that kernels multiply; the first row of a word is what it means alone. Bits count the scales: 16 bits
-// for each 128 weights (int4) or 32 (int4_g32), 8 for each 16 (nvfp4) or 32 (mxfp4). Where a GGUF file stores some
-// layers in more bits than others these are its mean, of Llama-2-70B (llama.cpp's README of quantize, commit b8c1476).
+// Types of weights and activations that kernels multiply; the first row of a word is its meaning without activations. Bits count
+// the scales: 16 bits for each 128 weights (int4) or 32 (int4_g32), 8 for each 16 (nvfp4) or 32 (mxfp4). If a GGUF file stores
+// some layers in more bits than others, these are its mean, of Llama-2-70B (llama.cpp's README of quantize, commit b8c1476).
 struct TypePair {
   const char* weights;
   const char* activations;
@@ -56,7 +56,7 @@ constexpr std::array<TypePair, 28> kTypePairs = {{{"bf16", "bf16", "bfloat16", 1
                                                   {"int4_g64", "fp16", "int4_wo", 4.25},
                                                   {"mxfp8", "fp8", "fp8_block", 8.25}}};
 
-// Types of ggml by their own names, for GGUF files that mix them; as the rows above of q4_0 and those after it.
+// Types of ggml by their own names, for GGUF files that mix them; same format as the rows of q4_0 and after it above.
 constexpr std::array<TypePair, 22> kGgmlTypes = {
     {{"q4_1", "int8", "int4_wo", 5},        {"q5_0", "int8", "int8_wo", 5.5},     {"q5_1", "int8", "int8_wo", 6},
      {"q8_1", "int8", "int8_wo", 9},        {"q2_k", "int8", "int4_wo", 2.625},   {"q3_k", "int8", "int4_wo", 3.4375},
@@ -67,13 +67,13 @@ constexpr std::array<TypePair, 22> kGgmlTypes = {
      {"tq1_0", "int8", "int4_wo", 1.6875},  {"tq2_0", "int8", "int4_wo", 2.0625}, {"mxfp4", "int8", "int4_wo", 4.25},
      {"nvfp4", "int8", "int4_wo", 4.5}}};
 
-// GGUF's words say what LM head and embeddings have too: six bits at least.
+// GGUF words give the LM head and the embeddings at least this many bits.
 constexpr double kLeastHeadBits = 6.5625;
 bool is_gguf(const std::string& weights) {
   return weights.starts_with("q") || weights.starts_with("iq") || weights.starts_with("tq");
 }
 
-// Bits of a cached element.
+// Words for the bits of a cached element.
 struct CacheWord {
   const char* word;
   double bits;
@@ -107,7 +107,7 @@ std::optional<StoredType> stored_type(const std::string& text, const std::string
   return StoredType{pair->bits, pair->bits == 16.0 ? std::string() : pair->kernel};
 }
 
-// The types of a part: one of them, or a map of them with the share of the part's parameters that each has.
+// The types of a part: a single type, or a map of types with the share of the part's parameters that each has.
 std::vector<TypeShare> type_shares(const config::Value& value, const char* key, const std::string& activations,
                                    Diagnostics& diagnostics) {
   std::vector<TypeShare> list;
@@ -140,7 +140,7 @@ struct PartWord {
   const char* summary;
 };
 constexpr std::array<PartWord, 7> kPartWords = {
-    {{"experts", Module::experts, "type of a mixture's routed experts, where they have another one"},
+    {{"experts", Module::experts, "type of a mixture's routed experts, if different"},
      {"attention", Module::attention, "type of attention's projections, and of layers with a state"},
      {"state", Module::state, "type of layers with a state (linear attention, state spaces)"},
      {"dense", Module::dense, "type of dense feed-forward parts"},
@@ -159,7 +159,8 @@ void read_element_types(const config::Value& dtype, ModelShape& shape, Diagnosti
   for (const CacheWord& one : kCacheWords) cached.emplace_back(one.word);
   std::vector<config::Parameter> parameters = {
       {"weights", config::Type::value, "", "type of the layers' weights, or their bits", {}, {}},
-      type_word("activations", "type of what they are multiplied with", {"bf16", "fp16", "fp8", "int8", "nvfp4"}),
+      type_word("activations", "type of the activations that the weights are multiplied with",
+                {"bf16", "fp16", "fp8", "int8", "nvfp4"}),
       type_word("cache", "type of cached keys and values", cached)};
   for (const PartWord& part : kPartWords) parameters.push_back({part.key, config::Type::value, "", part.summary, {}, {}});
   const config::Value map = config::spelled_out(dtype, "weights");
@@ -200,7 +201,7 @@ void read_element_types(const config::Value& dtype, ModelShape& shape, Diagnosti
       shape.expert_type = most->type.kernel.empty() && most->type.bits == 16.0 ? "bfloat16" : most->type.kernel;
       if (types.size() == 1) continue;
     }
-    // Embeddings stay in 16 bits where the LM head alone is said.
+    // Embeddings stay in 16 bits if only the LM head is given.
     if (part.module == Module::head && !a.has("embeddings") && !shape.tied_embeddings)
       shape.own_types[Module::embeddings] = {{{shape.head_bits, {}}, 1.0}};
     shape.own_types[part.module] = std::move(types);
@@ -252,8 +253,8 @@ void check_element_types(const ModelShape& shape, const std::string& what, const
         allowed.push_back(fmt::format("{} with {}", pair.weights, pair.activations));
     }
     diagnostics.add(shape.dtype_where,
-                    fmt::format("the {}'s weights of {} are multiplied with activations of {}, arithmetic that {} does not have, "
-                                "allowed: weights of {}",
+                    fmt::format("the {}'s weights of {} are multiplied with activations of {}, but {} does not have this "
+                                "arithmetic, allowed: weights of {}",
                                 what, asked->weights, asked->activations, hardware.name.empty() ? "this GPU" : hardware.name,
                                 fmt::join(allowed, ", ")));
     return;

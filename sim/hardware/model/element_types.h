@@ -13,10 +13,11 @@ namespace specsim::cost {
 // activations that no kernel multiplies.
 void read_element_types(const config::Value& dtype, ModelShape& shape, Diagnostics& diagnostics);
 
-// What a draft has of its target is stored as the target is, where `described`, the draft in the config, does not say otherwise.
+// Parts that a draft shares with its target are stored as in the target, unless `described`, the draft in the config, states
+// otherwise.
 void take_types_of_target(const ModelShape& target, const config::Value& described, ModelShape& draft);
 
-// Whether the GPU multiplies what kernels of that type do (a name of kernel_names.h); true of names that are not known.
+// Whether the GPU has the arithmetic of kernels of that type (a name of kernel_names.h); true for unknown names.
 [[nodiscard]] bool has_arithmetic(const Hardware& hardware, const std::string& dtype);
 // Reports types whose arithmetic `hardware` does not have; `what`: the model's role.
 void check_element_types(const ModelShape& shape, const std::string& what, const Hardware& hardware, Diagnostics& diagnostics);

@@ -1,4 +1,4 @@
-// Descriptions of models, read.
+// Reads descriptions of models.
 #include "sim/hardware/model/element_types.h"
 #include "sim/hardware/model/model_shape.h"
 #include "sim/hardware/presets/presets.h"
@@ -18,7 +18,7 @@ namespace {
 using config::Parameter;
 using config::Type;
 
-// A shape as a description says it, key by key: parts of the model that it may lack are put together at the end.
+// A model's shape with the raw values of a description's keys. Optional parts of the model are put together from them at the end.
 struct Described : ModelShape {
   double index_topk = 0.0;
   double index_heads = 0.0;
@@ -44,7 +44,7 @@ struct Described : ModelShape {
   double heavy_tokens = 0.0;
 };
 
-// A key of a description, and what of the shape it says; without a member it is read by itself.
+// A key of a description and the member of the shape that it sets; a key without a member is read separately.
 struct Key {
   Parameter parameter;
   std::variant<std::monostate, double Described::*, bool Described::*, std::optional<double> Described::*,
@@ -57,7 +57,7 @@ Key count(const char* name, double Described::*member, std::optional<std::string
   return {{name, Type::integer, std::move(fallback), summary, config::between(low, 1e7), {}}, member};
 }
 
-// A number that may be missing; 0 is none as well, as files before wrote it.
+// A number that may be missing; 0 also means missing, as older files wrote it.
 Key perhaps(const char* name, std::optional<double> Described::*member, const char* summary) {
   return {{name, Type::integer, "", summary, config::between(0, 1e7), {}}, member};
 }
@@ -72,78 +72,77 @@ Key flag(const char* name, bool Described::*member, const char* fallback, const 
 
 const std::vector<Key>& model_keys() {
   static const std::vector<Key> keys = {
-      {{"preset", Type::text, "", "a model's name, file or config.json; the other keys replace its own", {}, {}}},
-      {{"model", Type::text, "", "another word for preset", {}, {}}},
+      {{"preset", Type::text, "", "a model's name, file or config.json; the other keys override its values", {}, {}}},
+      {{"model", Type::text, "", "another name for preset", {}, {}}},
       {{"name", Type::text, "", "name that its authors gave it", {}, {}}},
       {{"aliases", Type::value_list, "", "further names of the same shape", {}, {}}},
       {{"source", Type::text, "", "where the figures come from", {}, {}}},
-      flag("unverified", &ModelShape::unverified, "false", "figures from memory, nobody has checked them"),
+      flag("unverified", &ModelShape::unverified, "false", "figures from memory, not verified"),
       count("layers", &ModelShape::layers, {}, "transformer layers; 0: prediction heads alone", 0),
       count("hidden", &ModelShape::hidden, {}, "width"),
       count("heads", &ModelShape::heads, {}, "query heads"),
       count("kv_heads", &ModelShape::kv_heads, {}, "key and value heads"),
       count("head_dim", &ModelShape::head_dim, {}, "width of a head"),
-      count("ffn", &ModelShape::ffn, {}, "width of the feed-forward part; not read where there are experts", 0),
+      count("ffn", &ModelShape::ffn, {}, "width of the feed-forward part; ignored if there are experts", 0),
       flag("gated", &ModelShape::gated, "true", "gate and up projections, or up alone"),
       count("vocab", &ModelShape::vocab, {}, "rows of the LM head; fewer for a draft with a reduced vocabulary", 2),
       perhaps("embedding_vocab", &ModelShape::embedding_vocab,
-              "tokens that have an embedding, where they are more than the LM head's rows"),
+              "tokens that have an embedding, if they are more than the LM head's rows"),
       flag("tied_embeddings", &ModelShape::tied_embeddings, "false", "embeddings and LM head are one matrix"),
       count("experts", &ModelShape::experts, "0", "experts of a layer; 0: dense", 0),
-      count("experts_per_token", &ModelShape::experts_per_token, "0", "experts of a layer that a token passes", 0),
+      count("experts_per_token", &ModelShape::experts_per_token, "0", "experts that each token uses", 0),
       count("expert_ffn", &ModelShape::expert_ffn, "0", "width of one expert", 0),
       count("shared_ffn", &ModelShape::shared_ffn, "0",
-            "width that every token of a mixture's layer passes beside its experts; 0: nothing", 0),
-      perhaps(
-          "expert_hidden", &ModelShape::expert_hidden,
-          "width that routed experts work on, between two products, where it is not the model's (Nemotron 3's latent experts)"),
+            "width that every token of a mixture's layer passes besides its experts; 0: nothing", 0),
+      perhaps("expert_hidden", &ModelShape::expert_hidden,
+              "width that routed experts work on, between two products, if it is not the model's (Nemotron 3's latent experts)"),
       count("dense_layers", &ModelShape::dense_layers, "0", "layers of a mixture without experts, ffn wide", 0),
       count("latent", &Described::latent_width, "0",
-            "latent attention (MLA): width of the cached vector that keys and values are made of; 0: none", 0),
+            "latent attention (MLA): width of the cached vector that keys and values are computed from; 0: none", 0),
       count("rope_dim", &Described::rope_dim, "0",
             "latent attention: rotated elements of a key, cached once for all heads; head_dim counts them", 0),
       perhaps("query_rank", &ModelShape::query_rank,
               "latent attention, and one_vector: width that queries are squeezed through; 0: none"),
-      perhaps("value_dim", &ModelShape::value_dim, "width of a head's value, where it is not head_dim; 0: it is"),
+      perhaps("value_dim", &ModelShape::value_dim, "width of a head's value, if it is not head_dim; 0: head_dim"),
       count("index_topk", &Described::index_topk, "0",
-            "sparse attention (DSA): cached tokens that an indexer picks for each new one, which looks at them alone; 0: at all",
+            "sparse attention (DSA): cached tokens that an indexer selects for each new token, which attends to these only; 0: "
+            "it attends to all",
             0),
       count("index_heads", &Described::index_heads, "0", "sparse attention: heads of the indexer", 0),
       count("index_dim", &Described::index_dim, "0",
             "sparse attention: width of the indexer's heads, and of the key that it caches for a token in 8 bits", 0),
       count("index_layers", &Described::index_layers, "0",
-            "sparse attention: layers with an indexer of their own, the others take the picks of one before; 0: all", 0),
-      count("picked_layers", &Described::picked_layers, "0",
-            "compressed attention (DeepSeek-V4): layers that keep an entry for each picked_tokens tokens beside the window's, of "
-            "which an indexer picks index_topk; 0: none",
+            "sparse attention: layers with an indexer of their own; the others reuse the selection of an earlier layer; 0: all",
             0),
-      count("picked_tokens", &Described::picked_tokens, "0", "compressed attention: tokens that such an entry stands for", 0),
-      count(
-          "heavy_layers", &Described::heavy_layers, "0",
-          "compressed attention: layers that keep an entry for each heavy_tokens tokens beside the window's, and look at all of "
-          "them; 0: none",
-          0),
-      count("heavy_tokens", &Described::heavy_tokens, "0", "compressed attention: tokens that such an entry stands for", 0),
-      flag("one_vector", &ModelShape::one_vector, "false",
-           "what is cached of a head is its key and its value at once (DeepSeek-V4)"),
+      count("picked_layers", &Described::picked_layers, "0",
+            "compressed attention (DeepSeek-V4): layers that keep, besides the window's tokens, one entry per picked_tokens "
+            "tokens, of which an indexer selects index_topk; 0: none",
+            0),
+      count("picked_tokens", &Described::picked_tokens, "0", "compressed attention: tokens per such entry", 0),
+      count("heavy_layers", &Described::heavy_layers, "0",
+            "compressed attention: layers that keep, besides the window's tokens, one entry per heavy_tokens tokens, and read "
+            "all of them; 0: none",
+            0),
+      count("heavy_tokens", &Described::heavy_tokens, "0", "compressed attention: tokens per such entry", 0),
+      flag("one_vector", &ModelShape::one_vector, "false", "one cached vector per head serves as key and value (DeepSeek-V4)"),
       count("output_groups", &Described::output_groups, "0",
-            "groups of heads whose outputs are squeezed to output_rank before the output's projection; 0: they are not", 0),
+            "groups of heads whose outputs are squeezed to output_rank before the output's projection; 0: no such step", 0),
       count("output_rank", &Described::output_rank, "0", "width that a group's output is squeezed to", 0),
       count("residual_streams", &ModelShape::residual_streams, "1",
-            "residual vectors that hyper-connections mix before and behind attention and feed-forward (DeepSeek-V4's 4)"),
+            "residual vectors that hyper-connections mix before and after attention and feed-forward (DeepSeek-V4's 4)"),
       {{"fused_inputs", Type::number, "0", "hidden vectors that an EAGLE head joins; 0: none", config::between(0, 1e4), {}},
        &ModelShape::fused_inputs},
       {{"attention_inputs",
         Type::number,
         "1",
-        "hidden vectors side by side that attention reads, the mean over the layers; 2 in an EAGLE-3 head of one",
+        "hidden vectors side by side that attention reads, as a mean over the layers; 2 in an EAGLE-3 head of one layer",
         config::between(1, 16),
         {}},
        &ModelShape::attention_inputs},
       count("prediction_heads", &ModelShape::prediction_heads, "0",
             "heads that guess one further token each in the same pass, each with an LM head of its own (Medusa); 0: none", 0),
       count("head_matrices", &ModelShape::head_matrices, "0",
-            "products of these heads before that, hidden by hidden, of all together", 0),
+            "products of all these heads together before their LM heads, each hidden by hidden", 0),
       count("markov_rank", &ModelShape::markov_rank, "0",
             "width of a block drafter's Markov head (DSpark), which biases each position's logits by the token before; 0: none",
             0),
@@ -155,11 +154,10 @@ const std::vector<Key>& model_keys() {
         {}},
        &ModelShape::markov_matrices},
       flag("markov_embeds", &ModelShape::markov_embeds, "true", "the Markov head has embeddings of its own"),
-      word(
-          "drafter", &ModelShape::drafter,
-          "what drafts, by which servers choose their method: eagle, eagle3, p_eagle, mtp, medusa, dflash, dspark, domino, pard, "
-          "...; by the shape where not given"),
-      perhaps("longest_draft", &ModelShape::longest_draft, "tokens that a block drafter can draft at most"),
+      word("drafter", &ModelShape::drafter,
+           "kind of drafter, by which servers choose their method: eagle, eagle3, p_eagle, mtp, medusa, dflash, dspark, domino, "
+           "pard, ...; default: from the shape"),
+      perhaps("longest_draft", &ModelShape::longest_draft, "most tokens that a block drafter can draft"),
       perhaps("target_hidden", &ModelShape::target_hidden, "a head's: width of the target that it was made for"),
       perhaps("target_vocab", &ModelShape::target_vocab, "a head's: tokens of that target"),
       perhaps("target_layers", &ModelShape::target_layers, "a head's: layers of that target"),
@@ -167,82 +165,80 @@ const std::vector<Key>& model_keys() {
       flag("shares_lm_head", &ModelShape::shares_lm_head, "false", "embeddings and LM head are the target's"),
       flag("shares_embeddings", &ModelShape::shares_embeddings, "false", "embeddings are the target's, the LM head is its own"),
       flag("one_pass", &ModelShape::one_pass, "false",
-           "a round's drafts come of one pass over all of their positions (DFlash, PARD), which plan prices so"),
+           "one pass over all positions drafts a whole round (DFlash, PARD); plan estimates it so"),
       flag("in_target_checkpoint", &ModelShape::in_target_checkpoint, "false",
-           "a module (MTP) that lies in the target's own checkpoint, so that servers take no path of it"),
-      {{"assumed", Type::value_list, "", "what the description takes for granted; told as a warning", {}, {}}},
-      {{"unread", Type::value_list, "", "keys of the file that it was read from of which nothing was made", {}, {}}},
+           "a module (MTP) that is part of the target's own checkpoint, so that servers take no path for it"),
+      {{"assumed", Type::value_list, "", "assumptions of the description, reported as a warning", {}, {}}},
+      {{"unread", Type::value_list, "", "keys of the source file that were not used", {}, {}}},
       {{"stored",
         Type::value,
         "",
-        "tensors, elements and bytes by part and type in the files of the weights, as their headers say",
+        "tensors, elements and bytes by part and type in the files of the weights, according to their headers",
         {},
         {}}},
       {{"dtype",
         Type::value,
         "",
-        "types: a word for weights and what they are multiplied with (bf16, fp8, int8, int4, nvfp4, mxfp4), or {weights, "
-        "activations, cache, experts, attention}",
+        "types: a word for weights and the activations they are multiplied with (bf16, fp8, int8, int4, nvfp4, mxfp4), or "
+        "{weights, activations, cache, experts, attention}",
         {},
         {}}},
       {{"checkpoints",
         Type::value,
         "",
-        "dtype of checkpoints that are published beside it, by the word that benchmarks call them: {fp8: fp8_block, fp4: "
-        "{weights: "
-        "nvfp4, attention: bf16}}",
+        "dtype of checkpoints that are published in addition to it, by the word that benchmarks use: {fp8: fp8_block, fp4: "
+        "{weights: nvfp4, attention: bf16}}",
         {},
         {}}},
       {{"weight_bits",
         Type::number,
         "16",
-        "bits of a weight, for formats that dtype has no word for; in place of the types that dtype says",
+        "bits of a weight, for formats without a dtype word; overrides the types in dtype",
         config::between(1, 32),
         {}}},
       {{"head_bits",
         Type::number,
         "",
-        "bits of a weight of LM head and embeddings; 16, or weight_bits if that is more, where not given",
+        "bits of a weight of LM head and embeddings; default: 16, or weight_bits if that is more",
         config::between(1, 32),
         {}}},
-      {{"kv_bits", Type::number, "16", "bits of a cached key or value; in place of dtype's cache", config::between(1, 32), {}}},
+      {{"kv_bits", Type::number, "16", "bits of a cached key or value; overrides dtype's cache", config::between(1, 32), {}}},
       count("kv_window", &ModelShape::kv_window, "0", "newest cached tokens that attention reads and keeps; 0: all", 0),
       count("window_layers", &ModelShape::window_layers, "0", "layers that have the window; 0: all of them", 0),
-      flag("chunked", &ModelShape::chunked, "false", "the window begins anew with every chunk of its size (Llama 4)"),
+      flag("chunked", &ModelShape::chunked, "false", "the window restarts with every chunk of its size (Llama 4)"),
       count("linear_layers", &ModelShape::linear_layers, "0", "layers without a cache that grows: linear attention, state spaces",
             0),
       {{"linear_kind",
         Type::text,
         "gated_deltanet",
-        "what these layers are: Gated DeltaNet (Qwen3-Next), Kimi Delta Attention, lightning attention (MiniMax-01), a state "
-        "space "
-        "(mamba, mamba2), or a gated convolution alone (LFM2)",
+        "kind of these layers: Gated DeltaNet (Qwen3-Next), Kimi Delta Attention, lightning attention (MiniMax-01), a state "
+        "space (mamba, mamba2), or a gated convolution alone (LFM2)",
         {},
         {"gated_deltanet", "kimi_delta", "lightning", "mamba", "mamba2", "convolution"}}},
-      count(
-          "linear_value_heads", &Described::linear_value_heads, "0",
-          "in these layers: heads of values, channels of mamba, heads of mamba2; 0: latencies with attention's projections, and "
-          "no state",
-          0),
+      count("linear_value_heads", &Described::linear_value_heads, "0",
+            "in these layers: heads of values, channels of mamba, heads of mamba2; 0: latencies with attention's projections, "
+            "and no state",
+            0),
       count("linear_key_heads", &Described::linear_key_heads, "0", "in these layers: heads of keys, groups of mamba2", 0),
       count("linear_head_dim", &Described::linear_head_dim, "0",
-            "in these layers: width of a head's value; of its key as well unless linear_key_dim says it", 0),
+            "in these layers: width of a head's value, and of its key unless linear_key_dim is given", 0),
       count("linear_key_dim", &Described::linear_key_dim, "0",
             "in these layers: width of a key, which is a state space's state per channel; 0: linear_head_dim", 0),
-      count("linear_convolved", &Described::linear_convolved, "0", "in these layers: tokens that the convolution looks at", 0),
+      count("linear_convolved", &Described::linear_convolved, "0", "in these layers: tokens in the window of the convolution", 0),
       count("linear_rank", &Described::linear_rank, "0",
             "in these layers: width that gates (Kimi) or time steps (mamba) are squeezed through", 0),
       flag("linear_full_gate", &Described::linear_full_gate, "false", "Kimi Delta Attention: the output's gate is not squeezed"),
       count("state_bits", &Described::state_bits, "32", "in these layers: bits of an element of the state", 8),
       flag("parallel_state", &ModelShape::parallel_state, "false",
-           "such a state lies in every layer with attention, beside it (Falcon-H1)"),
-      count("ffn_only_layers", &ModelShape::ffn_only_layers, "0", "layers that are a feed-forward part alone (Nemotron-H)", 0),
+           "every layer with attention also has such a state, in parallel (Falcon-H1)"),
+      count("ffn_only_layers", &ModelShape::ffn_only_layers, "0", "layers with only a feed-forward part (Nemotron-H)", 0),
       count("mixer_only_layers", &ModelShape::mixer_only_layers, "0", "layers without a feed-forward part", 0),
       count("shared_kv_layers", &ModelShape::shared_kv_layers, "0",
             "layers without the window that read the keys and values of others and cache none", 0),
       count("shared_window_layers", &ModelShape::shared_window_layers, "0", "such layers with the window", 0),
       count("layer_embedding", &Described::layer_embedding, "0", "width of embeddings of each layer (Gemma 3n); 0: none", 0),
-      count("layer_rank", &Described::layer_rank, "0", "width of the low-rank product beside its attention; 0: none", 0),
+      count("layer_rank", &Described::layer_rank, "0", "width of the low-rank product in parallel with its attention; 0: none",
+            0),
       flag("gated_attention", &ModelShape::gated_attention, "false",
            "attention's output is gated, by a projection as wide as the queries (Qwen3-Next)"),
       perhaps("global_head_dim", &ModelShape::global_head_dim, "width of a head in layers without the window; 0: head_dim"),
@@ -254,7 +250,7 @@ const std::vector<Key>& model_keys() {
         Type::value,
         "",
         "weights in the host's memory: {share: of the layers', link_gb_per_s: to each GPU}; a pass reads them over the link "
-        "while it computes on the layers before",
+        "while it computes the layers before",
         {},
         {}}},
       {{"tensor_parallel", Type::integer, "1", "GPUs that share every layer", config::between(1, 64), {}},
@@ -263,8 +259,7 @@ const std::vector<Key>& model_keys() {
         Type::integer,
         "1",
         "GPUs that share a mixture's experts, each with attention, cache and sequences of its own (vLLM's data_parallel_size "
-        "with "
-        "enable_expert_parallel): tokens are gathered for the experts of each, and their sums scattered",
+        "with enable_expert_parallel): tokens are gathered for the experts of each, and their sums scattered",
         config::between(1, 1024),
         {}},
        &ModelShape::expert_parallel}};
@@ -284,7 +279,7 @@ const std::vector<Parameter>& model_parameters() {
 
 namespace {
 
-// Layers of several kinds, and latent attention: what is given must go together.
+// Checks layers of several kinds, and latent attention: keys that are only valid together.
 void check_layers(const Described& shape, const config::Arguments& a, Diagnostics& diagnostics) {
   const auto at_most = [&](const char* key, double number, double allowed, const std::string& text) {
     if (number > allowed) diagnostics.add(a.where(key), fmt::format("{} is {:g}, allowed: {}", key, number, text));
@@ -309,24 +304,23 @@ void check_layers(const Described& shape, const config::Arguments& a, Diagnostic
   const double caching = shape.layers - shape.linear_layers - shape.ffn_only_layers;
   at_most("window_layers", shape.window_layers, caching, fmt::format("at most the {:g} layers that cache keys", caching));
   if (shape.window_layers > 0.0 && shape.kv_window == 0.0 && !a.given("kv_window"))
-    diagnostics.add(a.where("window_layers"),
-                    "window_layers is given without kv_window, allowed: with the window that they have");
+    diagnostics.add(a.where("window_layers"), "window_layers is given without kv_window, allowed: together with kv_window");
   if (shape.latent_width > 0.0 ? !shape.value_dim : shape.rope_dim > 0.0 || (shape.query_rank && !shape.one_vector))
     diagnostics.add(
         a.where(shape.latent_width > 0.0 ? "latent"
                 : shape.query_rank       ? "query_rank"
                                          : "rope_dim"),
-        fmt::format("latent is {:g}, rope_dim {:g}, query_rank {:g}, value_dim {:g}, allowed: latent and value_dim above 0, with "
-                    "the others or without, or none of latent, rope_dim and query_rank",
+        fmt::format("latent is {:g}, rope_dim {:g}, query_rank {:g}, value_dim {:g}, allowed: latent and value_dim above 0 "
+                    "(rope_dim and query_rank optional), or none of latent, rope_dim and query_rank",
                     shape.latent_width, shape.rope_dim, shape.query_rank.value_or(0.0), shape.value_dim.value_or(0.0)));
   if (shape.layers == 0.0 && (shape.prediction_heads == 0.0 || a.has("offload")))
-    diagnostics.add(a.where("layers"), fmt::format("layers is 0{}, allowed: beside prediction_heads, all weights on the GPU",
+    diagnostics.add(a.where("layers"), fmt::format("layers is 0{}, allowed: with prediction_heads, all weights on the GPU",
                                                    a.has("offload") ? " with offload" : ""));
   if (shape.prediction_heads == 0.0)
     at_most("head_matrices", shape.head_matrices, 0.0, "0 without prediction_heads");
   else if (shape.shares_lm_head)
     diagnostics.add(a.where("shares_lm_head"),
-                    "shares_lm_head is true, allowed: false beside prediction_heads, which have LM heads");
+                    "shares_lm_head is true, allowed: false with prediction_heads, which have LM heads");
   const bool indexed = shape.index_topk > 0.0;
   if (indexed != (shape.index_heads > 0.0) || indexed != (shape.index_dim > 0.0) || (!indexed && shape.index_layers > 0.0) ||
       (indexed && shape.picked_layers == 0.0 && (shape.latent_width == 0.0 || shape.kv_window > 0.0)))
@@ -344,7 +338,7 @@ void check_layers(const Described& shape, const config::Arguments& a, Diagnostic
     at_most("rope_dim", shape.rope_dim, shape.head_dim - 1.0, fmt::format("less than head_dim, {:g}", shape.head_dim));
 }
 
-// Compressed attention: DeepSeek-V4's parts, which go together.
+// Checks compressed attention: DeepSeek-V4's parts, which are only valid together.
 void check_compressed(const Described& shape, const config::Arguments& a, Diagnostics& diagnostics) {
   const auto pair = [&](const char* first, double one, const char* second, double other) {
     if ((one > 0.0) != (other > 0.0))
@@ -361,15 +355,15 @@ void check_compressed(const Described& shape, const config::Arguments& a, Diagno
                                                 shape.picked_layers, shape.heavy_layers, shape.layers));
   if (compressed > 0.0 && (shape.kv_window == 0.0 || shape.window_layers > 0.0 || shape.chunked || shape.linear_layers > 0.0 ||
                            shape.latent_width > 0.0 || shape.index_layers > 0.0))
-    diagnostics.add(a.where(given), fmt::format("{} is {:g}, allowed: beside kv_window, which all layers see, without latent, "
-                                                "window_layers, chunked, linear_layers and index_layers",
+    diagnostics.add(a.where(given), fmt::format("{} is {:g}, allowed: with kv_window, which all layers use, and without "
+                                                "latent, window_layers, chunked, linear_layers and index_layers",
                                                 given, shape.picked_layers > 0.0 ? shape.picked_layers : shape.heavy_layers));
   if (shape.picked_layers > 0.0 && shape.index_topk == 0.0)
     diagnostics.add(a.where("picked_layers"), fmt::format("picked_layers is {:g}, allowed: with index_topk, index_heads and "
-                                                          "index_dim of the indexer that picks",
+                                                          "index_dim of the indexer that selects entries",
                                                           shape.picked_layers));
   if (shape.one_vector && shape.latent_width > 0.0)
-    diagnostics.add(a.where("one_vector"), "one_vector is true, allowed: false beside latent, which is one vector too");
+    diagnostics.add(a.where("one_vector"), "one_vector is true, allowed: false with latent, which is one vector too");
   if (shape.output_groups > 0.0 && (!shape.one_vector || std::fmod(shape.heads, shape.output_groups) != 0.0))
     diagnostics.add(a.where("output_groups"),
                     fmt::format("output_groups is {:g}, allowed: with one_vector, a divisor of the {:g} heads",
@@ -396,8 +390,8 @@ const char* word_of(Module module) {
   return "";
 }
 
-// The bytes of a part are those that its files hold. Weights in 32 bits, which engines serve in 16, and heads on a target, whose
-// joining product is no part of its own, stay as they are described.
+// Sets the bytes of a part to those that its files hold. Two cases keep the description: weights in 32 bits, which engines serve
+// in 16, and heads on a target, whose joining product is no part of its own.
 void take_stored_bytes(ModelShape& shape) {
   constexpr double kSame = 1e-3;
   constexpr double kTold = 0.1;
@@ -424,8 +418,8 @@ void take_stored_bytes(ModelShape& shape) {
     const double ratio = bytes / described;
     if (std::abs(ratio - 1.0) > kTold)
       shape.assumed.push_back(
-          fmt::format("{}: the weight files hold {:.2f} GB, the description amounts to {:.2f}: the files' count", word_of(module),
-                      1e-9 * bytes, 1e-9 * described));
+          fmt::format("{}: the weight files hold {:.2f} GB, the description amounts to {:.2f}; the files' figure is used",
+                      word_of(module), 1e-9 * bytes, 1e-9 * described));
     for (TypeShare& one : types) one.type.bits *= ratio;
     if (module == Module::experts && types.size() == 1)
       shape.expert_bits = types.front().type.bits;
@@ -457,7 +451,7 @@ ModelShape read_model(const config::Value& spec, const std::string& what, Diagno
   const config::Arguments a = config::read_arguments(value, model_parameters(), {}, what, diagnostics);
   if (diagnostics.list().size() != before) return shape;
   shape.name = a.has("name") ? a.text("name") : spec.text;
-  // By the name that the user gave it: presets have several.
+  // Uses the name that the user gave, because presets have several.
   const config::Value* asked = spec.is_scalar() ? &spec : spec.find(spec.find("preset") != nullptr ? "preset" : "model");
   if (asked != nullptr && a.has("aliases"))
     for (const config::Value& alias : a.value("aliases").items)
@@ -482,7 +476,7 @@ ModelShape read_model(const config::Value& spec, const std::string& what, Diagno
   if (a.has("dtype")) read_element_types(a.value("dtype"), shape, diagnostics);
   if (a.has("checkpoints"))
     for (const config::Field& field : a.value("checkpoints").fields) {
-      ModelShape other;  // reports what is wrong with it
+      ModelShape other;  // reports errors in it
       read_element_types(field.value, other, diagnostics);
       shape.checkpoints[field.key] = config::to_flow_text(field.value);
     }
@@ -495,7 +489,7 @@ ModelShape read_model(const config::Value& spec, const std::string& what, Diagno
   if (!a.has("dtype") || a.given("kv_bits")) shape.kv_bits = a.number("kv_bits");
   if (a.has("offload")) {
     static const std::vector<Parameter> parameters = {
-        {"share", Type::number, {}, "share of the layers' weights that lie in the host's memory", config::between(0, 1), {}},
+        {"share", Type::number, {}, "share of the layers' weights that are in the host's memory", config::between(0, 1), {}},
         {"link_gb_per_s", Type::number, {}, "rate of the link from that memory to a GPU", config::between(0.01, 5000), {}}};
     const config::Arguments o = config::read_arguments(a.value("offload"), parameters, {}, "offload", diagnostics);
     shape.offload = Offload{o.number("share"), 1e9 * o.number("link_gb_per_s")};
@@ -505,7 +499,8 @@ ModelShape read_model(const config::Value& spec, const std::string& what, Diagno
     diagnostics.add(a.where("kv_heads"),
                     fmt::format("kv_heads is {} of {} heads, allowed: at most as many as heads", shape.kv_heads, shape.heads));
   else if (shape.kv_heads > 0.0 && std::fmod(shape.heads, shape.kv_heads) != 0.0)
-    diagnostics.add(a.where("kv_heads"), fmt::format("kv_heads is {} of {} heads, allowed: a divisor, for each serves as many",
+    diagnostics.add(a.where("kv_heads"), fmt::format("kv_heads is {} of {} heads, allowed: a divisor, because each serves "
+                                                     "equally many heads",
                                                      shape.kv_heads, shape.heads));
   if ((shape.experts > 0.0) != (shape.experts_per_token > 0.0) || (shape.experts > 0.0) != (shape.expert_ffn > 0.0) ||
       shape.experts_per_token > shape.experts)

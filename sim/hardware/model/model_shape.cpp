@@ -78,8 +78,8 @@ double ModelShape::kv_shards(const AttentionKind& kind) const { return latent ? 
 
 namespace {
 
-// A layer's projections. Weights of latent attention are absorbed: queries go into the latent space and values come out of it,
-// head by head, so that the cache is read as it is.
+// A layer's projections. Weights of latent attention are absorbed: queries are projected into the latent space and values out of
+// it, head by head, so that the cache is read as it is.
 std::vector<Product> typed_projections(const ModelShape& model, const AttentionKind& kind, double shards) {
   const double width = model.attention_inputs * model.hidden;
   if (model.one_vector) {
@@ -121,12 +121,13 @@ std::vector<Product> projections(const ModelShape& model, const AttentionKind& k
   return list;
 }
 
-// Vectors of a token that a compressor adds up into an entry: values and gates; those of picked entries overlap.
+// Vectors per token that a compressor adds up into an entry: values and gates. Selected entries overlap and need both twice.
 constexpr double kApart = 2.0;
 constexpr double kOverlapping = 4.0;
 
-// An indexer: its queries come of the squeezed ones that attention's come of, its key and a weight for each of its heads of the
-// layer's input, in one product of 16 bits. Engines do not cut them (vLLM, SGLang: ReplicatedLinear, wk_weights_proj).
+// An indexer: its queries are computed from the squeezed queries of attention; its key and a weight for each of its heads are
+// computed from the layer's input, in one product of 16 bits. Engines do not cut them (vLLM, SGLang: ReplicatedLinear,
+// wk_weights_proj).
 std::vector<Product> indexer_products(const ModelShape& model, const Indexer& indexer) {
   const double width = model.attention_inputs * model.hidden;
   const double key = (model.picks_entries() ? kOverlapping : 1.0) * indexer.head_dim;
@@ -135,12 +136,13 @@ std::vector<Product> indexer_products(const ModelShape& model, const Indexer& in
           {"index_key", width, key + indexer.heads, Sharding::none, 1.0, true, false, Module::attention}};
 }
 
-// What a compressed entry is made of: a vector and a gate of each token, twice where the tokens of neighbouring entries overlap.
+// The products that make a compressed entry: a vector and a gate of each token, twice if the tokens of neighbouring entries
+// overlap.
 LayerKind compressor(const ModelShape& model, double layers, double vectors) {
   return {layers, false, {{"compress", model.hidden, vectors * model.kv_heads * model.head_dim, Sharding::none, 1.0, true}}};
 }
 
-// The products of a layer with a state, by what its inputs are.
+// The products of a layer with a state, listed by their inputs.
 std::vector<Product> state_products(const ModelShape& model, const StateLayer& own) {
   using Kind = StateLayer::Kind;
   const double values = own.values();
@@ -158,15 +160,15 @@ std::vector<Product> state_products(const ModelShape& model, const StateLayer& o
     case Kind::lightning:  // queries, keys, values, the output's gate
       list.push_back({"linear_inputs", model.hidden, 2.0 * keys + 2.0 * values});
       break;
-    case Kind::mamba:  // channels and gate; then a time step, what is written and what is read, of the channels
+    case Kind::mamba:  // channels and gate; then per channel the time step and the vectors written and read
       list.push_back({"linear_inputs", model.hidden, 2.0 * values});
       list.push_back({"state_inputs", values, own.rank + 2.0 * keys, Sharding::rows});
       list.push_back({"time_step", own.rank, values});
       break;
-    case Kind::mamba2:  // channels, gate, what is written and read by group, a time step for each head
+    case Kind::mamba2:  // channels, gate, vectors written and read by group, a time step for each head
       list.push_back({"linear_inputs", model.hidden, 2.0 * values + 2.0 * keys + own.value_heads});
       break;
-    case Kind::convolution:  // two gates and what is convolved
+    case Kind::convolution:  // two gates and the input of the convolution
       list.push_back({"linear_inputs", model.hidden, 3.0 * values});
       break;
   }
@@ -194,7 +196,7 @@ double StateLayer::channels() const {
 std::vector<LayerKind> ModelShape::layer_kinds(double shards) const {
   std::vector<AttentionKind> attention;
   for (const AttentionKind& kind : attention_kinds()) {
-    AttentionKind* same = nullptr;  // products do not know the window
+    AttentionKind* same = nullptr;  // products do not depend on the window
     for (AttentionKind& other : attention)
       if (other.heads == kind.heads && other.kv_heads == kind.kv_heads && other.head_dim == kind.head_dim &&
           other.one_value == kind.one_value)
@@ -213,7 +215,7 @@ std::vector<LayerKind> ModelShape::layer_kinds(double shards) const {
   std::vector<LayerKind> kinds;
   const double mixtures = mixture_layers();
   const bool paired = ffn_only_layers == 0.0 && mixer_only_layers == 0.0;  // each layer has both parts
-  // Feed-forward parts of so many layers behind the products of `first`.
+  // Adds feed-forward parts of this many layers after the products of `first`.
   const auto add_ffn = [&](double count, const std::vector<Product>& first) {
     const double all = layers - mixer_only_layers;
     const auto add = [&](double of_layers, bool mixture, double width) {
@@ -380,14 +382,14 @@ double ModelShape::index_key_bytes() const {
 }
 
 double ModelShape::recurrent_bytes() const {
-  constexpr double kConvolvedBytes = 2.0;  // what the convolution looks at is kept as it was computed
+  constexpr double kConvolvedBytes = 2.0;  // the convolution's inputs are kept in the type they were computed in
   if (!state) return 0.0;
   return state_layers() * (state->state_elements() * state->state_bits / 8.0 +
                            state->channels() * std::max(0.0, state->convolved - 1.0) * kConvolvedBytes);
 }
 
 std::string made_for_another(const ModelShape& target, const ModelShape& draft) {
-  constexpr double kPadding = 0.01;  // of a vocabulary; families differ by more
+  constexpr double kPadding = 0.01;  // tolerance for vocabularies; families differ by more
   if (!draft.on_target()) return "";
   if (const double width = draft.target_hidden.value_or(draft.hidden); width != target.hidden)
     return fmt::format("the head reads features that are {:g} wide, the target's are {:g}", width, target.hidden);
@@ -401,7 +403,7 @@ std::string made_for_another(const ModelShape& target, const ModelShape& draft) 
 }
 
 double expected_experts(double experts, double per_token, double tokens) {
-  if (tokens <= 0.0) return 0.0;  // also where every token takes every expert: 0 times log 0
+  if (tokens <= 0.0) return 0.0;  // also if every token takes every expert: 0 times log 0
   return experts * -std::expm1(tokens * std::log1p(-std::min(per_token / experts, 1.0)));
 }
 

@@ -8,7 +8,7 @@ namespace specsim::placement {
 
 namespace {
 
-// Keeps each lane's counts until the lane has emitted enough.
+// Records each lane's counts until the lane has emitted enough.
 class Recorder final : public decode::RoundSink {
  public:
   Recorder(AcceptedCounts& counts, std::size_t first, std::size_t count, std::uint64_t tokens)
@@ -52,7 +52,7 @@ class Recorder final : public decode::RoundSink {
   AcceptedCounts* counts_;
   std::size_t first_;
   std::vector<std::uint64_t> left_;
-  std::uint32_t nodes_ = 0;  // nodes of the round that is told
+  std::uint32_t nodes_ = 0;  // nodes of the current round
   bool whole_ = false;
   std::uint32_t ahead_ = 0;
   std::uint32_t drafted_ahead_ = 0;

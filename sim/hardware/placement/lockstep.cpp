@@ -12,7 +12,7 @@ namespace specsim::placement {
 
 namespace {
 
-// The mean and percentiles of values given as (value, how many), which are sorted on the way.
+// The mean and percentiles of values given as (value, count); sorts them.
 template <typename Ps>
 MeanAndPercentiles mean_and_percentiles(std::vector<std::pair<Ps, std::uint64_t>>& values) {
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -36,7 +36,7 @@ MeanAndPercentiles mean_and_percentiles(std::vector<std::pair<Ps, std::uint64_t>
   return {1e-12 * sum / static_cast<double>(count), at(0.5), at(0.99)};
 }
 
-// Adds a share of a block's work to that of a batch.
+// Adds a share of a block's work to the work of a batch.
 void add(draft::Work& all, double share, const draft::Work& block) {
   all.pass_rows.resize(std::max(all.pass_rows.size(), block.pass_rows.size()), 0.0);
   for (std::size_t p = 0; p < block.pass_rows.size(); ++p) all.pass_rows[p] += share * block.pass_rows[p];
@@ -150,7 +150,7 @@ draft::Work Lockstep::ahead() const {
     if (counts.ahead[i][round] == 0) continue;
     if (!counts.is_whole(i, round) && !counts.drafted_ahead.empty())
       add(all, share, work_of(generation_.drafting, counts.drafted_ahead[i][round]));
-    else  // a text that ends with this round has no other block than this one
+    else  // a text that ends with this round has only this block
       add(all, share, block_of(i, std::min(round + 1, counts.drafted[i].size() - 1)));
   }
   return all;

@@ -25,14 +25,14 @@ bool drafts_are_drawn(const Drafting& drafting) {
       drafting);
 }
 
-// Each round's tree is another, and has to be told.
+// Each round's tree is different and must be sent.
 bool blocks_are_chosen(const Drafting& drafting) {
   return std::visit(Overloaded{[](TokenByToken /*drafts*/) { return false; },
                                [](const draft::BlockDrafter& drafter) { return drafter.tree() == nullptr; }},
                     drafting);
 }
 
-// Tokens count as emitted where they are delivered, at the device that drafts.
+// Tokens count as emitted when they are delivered at the device that drafts.
 class NetworkRun final : public Lockstep {
  public:
   NetworkRun(const Generation& generation, engine::Timeline* timeline, const Connection& connection)
@@ -63,7 +63,7 @@ class NetworkRun final : public Lockstep {
   }
 
  private:
-  // Of so many tokens that the running sequences emit.
+  // Bytes of states for this many tokens that the running sequences emit.
   [[nodiscard]] std::uint64_t state_bytes(std::uint64_t tokens) const {
     const auto read = static_cast<double>(states_.of_all ? tokens : size());
     return static_cast<std::uint64_t>(std::ceil(read * states_.bytes));
@@ -98,7 +98,7 @@ class NetworkRun final : public Lockstep {
         network(up_lane_, "drafts", up_);
         verifying_ = engine_.now();
         gpu_.request(verify_.total(), [this] {
-          // How many were accepted, the token after them, and for a head the target's states of what it emitted.
+          // Downlink: the accepted count, the token after it, and for a head the target's states of the emitted tokens.
           bytes_ = 2 * batch_ * connection_.id_bytes + state_bytes(emitted_by_round());
           sent_ = engine_.now();
           down_.send(bytes_, [this] { finish(); });
@@ -118,7 +118,7 @@ class NetworkRun final : public Lockstep {
     span(target_lane_, "verify", verifying_, verify_.total(), outcome);
     if (!done()) draft();
   }
-  // A message has arrived: the span is its transmission, its arrival comes the latency later.
+  // A message has arrived. The span shows its transmission; the arrival is one latency later.
   void network(engine::Timeline::Lane lane, const char* name, const engine::Link& link) {
     spend(&Parts::network, engine_.now() - sent_);
     span(lane, name, sent_, link.transmission(bytes_), round(), batch_);
@@ -128,8 +128,8 @@ class NetworkRun final : public Lockstep {
   int vocab_;
   States states_;
   std::uint64_t prompt_tokens_;
-  bool drawn_;   // drafts have distributions to be judged by
-  bool chosen_;  // the tree is another one in every round, and each token goes up with its parent's place
+  bool drawn_;   // verification needs the drafts' distributions
+  bool chosen_;  // the tree differs in every round, and each token is sent with its parent's place
   engine::FifoServer gpu_{engine_, "target GPU"};
   engine::FifoServer device_{engine_, "draft device"};
   engine::Link up_;
@@ -182,11 +182,11 @@ PlacementEntry network_placement() {
   static const config::Fields<P> fields = {
       {"latency_ms", &P::latency_ms, "one way", config::between(0, 1e6), config::required},
       {"gbit_per_second", &P::gbit_per_second, "bandwidth of either direction", config::above(0, 1e6), config::required},
-      {"send", &P::probabilities, "what goes up with each draft: its id, or the draft's whole distribution as well",
+      {"send", &P::probabilities, "data sent with each draft token: its id, or the draft's whole distribution as well",
        config::one_of<bool>({{"ids", false}, {"probabilities", true}})},
       {"id_bytes", &P::id_bytes, "bytes of a token id, and of an accepted count", config::between(1, 64)},
       {"probability_bits", &P::probability_bits,
-       "bits of each of a draft's probabilities, one for each token of the draft model's vocabulary, or of pair.vocab where no "
+       "bits of each of a draft's probabilities, one for each token of the draft model's vocabulary, or of pair.vocab if no "
        "model is named",
        config::between(1, 64), config::whole},
   };
@@ -194,20 +194,20 @@ PlacementEntry network_placement() {
       {"network", "the draft on a device across a network: drafts go up, accepted counts and tokens come down, round by round",
        "", fields,
        "A round takes draft + verify + two latencies + the bytes of both ways over the bandwidth. Rejection sampling at the "
-       "target needs the draft's probabilities: draft_length vocab probability_bits / 8 bytes a sequence and round, unless both "
-       "sides can draw them again from ids (send: ids). Of a tree there is one distribution for each node that has children, and "
-       "none where children are chosen tokens; a tree of another shape in every round sends each token's parent along. Prompts "
-       "are on both sides at the start; tokens count where they are delivered, at the device. Heads read the target's hidden "
-       "states, which come "
-       "down with the tokens, two bytes a number, where the cost section's draft is such a head (EAGLE, EAGLE-3, MTP: of every "
-       "token, the prompt's too; Medusa, Hydra: of the last); drafters that guess from that state (medusa, hydra, redrafter, "
-       "parallel, dflash) need such a draft. Not for drafters whose layers are the target's own (early_exit) and for drafters of "
-       "what the target predicts (lookahead, token_recycling, sam_decoding that recycles): none of that is sent."},
+       "target needs the draft's probabilities: draft_length vocab probability_bits / 8 bytes per sequence and round, unless "
+       "both sides can draw them again from ids (send: ids). A tree sends one distribution for each node that has children, "
+       "and none if children are chosen tokens; a tree of another shape in every round sends each token's parent along. "
+       "Prompts are on both sides at the start; tokens count when they are delivered at the device. Heads read the target's "
+       "hidden states, which are sent down with the tokens, two bytes per number, if the cost section's draft is such a head "
+       "(EAGLE, EAGLE-3, MTP: of every token, the prompt's too; Medusa, Hydra: of the last); drafters that guess from that "
+       "state (medusa, hydra, redrafter, parallel, dflash) need such a draft. Not for drafters whose layers are the target's "
+       "own (early_exit) and for drafters of what the target predicts (lookahead, token_recycling, sam_decoding that "
+       "recycles), because none of that is sent."},
       [](const config::Arguments& arguments, Diagnostics&) {
         const P params = fields.read(arguments);
         Connection connection;
         connection.latency = Duration::from_seconds(1e-3 * params.latency_ms);
-        // Zero after a mistake that is reported.
+        // Zero after a mistake that was reported.
         connection.bytes_per_second = std::max(1.25e8 * params.gbit_per_second, 1e-6);
         connection.id_bytes = params.id_bytes;
         connection.probabilities = params.probabilities;

@@ -56,7 +56,7 @@ class Plain final : public Placement {
 std::unique_ptr<Placement> plain_decoding() { return std::make_unique<Plain>(); }
 
 PlacementEntry plain_placement() {
-  return {{"plain", "no speculation: one target pass a token, whatever the drafter", "", {}, ""},
+  return {{"plain", "no speculation: one target pass per token, whatever the drafter", "", {}, ""},
           [](const config::Arguments&, Diagnostics&) { return plain_decoding(); }};
 }
 

@@ -2,7 +2,7 @@
 
 namespace specsim::placement {
 
-// One line here and one file beside it add a placement.
+// To add a placement, add one line here and one file in this folder.
 #define SPECSIM_PLACEMENTS(X) X(plain) X(serial) X(shared) X(two_gpus) X(network)
 
 #define SPECSIM_DECLARE(name) PlacementEntry name##_placement();

@@ -8,8 +8,8 @@ namespace specsim::placement {
 
 namespace {
 
-// Goes as two_gpus does, on one GPU: a stream for each model, and the GPU's speed shared among the two. A draft pass under way
-// cannot be broken off: after a rejection it runs out before drafting begins again.
+// Like two_gpus, but on one GPU: a stream for each model, and the GPU's speed is shared between the two. A running draft pass
+// cannot be interrupted: after a rejection it finishes before drafting begins again.
 class SharedRun final : public Lockstep {
  public:
   SharedRun(const Generation& generation, engine::Timeline* timeline, double target_share, double draft_share)
@@ -31,7 +31,7 @@ class SharedRun final : public Lockstep {
   }
 
  private:
-  // Prefills are alone on the GPU, one after the other.
+  // Prefills run alone on the GPU, one after the other.
   void first_token() {
     emit_first();
     if (done()) return;
@@ -42,7 +42,7 @@ class SharedRun final : public Lockstep {
     engine_.schedule_after(draft.total(), [this] { draft_again(size(), upcoming().work); });
   }
 
-  // A pass of `time` alone takes that long; its share of the full speed is what it can use at most.
+  // A pass that takes `time` alone; `share` is the largest part of the full speed that it can use.
   void start(const Priced& time, double share, engine::Action on_finish) {
     const auto work = Duration::from_ps(static_cast<double>(time.total().ps()) * share);
     gpu_.request(work, on_finish, {.weight = share, .most = share});
@@ -57,7 +57,7 @@ class SharedRun final : public Lockstep {
     again_began_ = engine_.now();
     again_sampling_host_ = {};
     draft_began_ = engine_.now();
-    if (block_is_whole()) return block_drafted();  // a copy of the text takes no pass
+    if (block_is_whole()) return block_drafted();  // copying from the text takes no pass
     next_draft_pass();
   }
   void block_drafted() {
@@ -87,12 +87,12 @@ class SharedRun final : public Lockstep {
       case Stage::again:
         if (!whole) return next_draft_pass();
         return block_drafted();
-      case Stage::ahead:  // verification goes on
+      case Stage::ahead:  // verification continues
         if (!whole) return next_draft_pass();
         ahead_done_ = true;
         ahead_end_ = engine_.now();
         return;
-      case Stage::rest:  // somebody can use the block
+      case Stage::rest:  // at least one sequence can use the block
         if (!whole) return next_draft_pass();
         ahead_end_ = engine_.now();
         return settle();
@@ -139,7 +139,7 @@ class SharedRun final : public Lockstep {
     if (ahead_done_) return settle();
     stage_ = outcome_.full > 0 ? Stage::rest : Stage::in_vain;
   }
-  // Verification and pre-drafting are over.
+  // Verification and pre-drafting are finished.
   void settle() {
     spend(&Parts::draft, engine_.now() - rest_began_);
     book_ahead();
@@ -182,7 +182,7 @@ class SharedRun final : public Lockstep {
   bool ahead_done_ = false;
   std::uint64_t drafting_ = 0;
   std::uint64_t batch_ = 0;
-  double block_context_ = 0.0;  // cached tokens where the block that is being drafted begins
+  double block_context_ = 0.0;  // cached tokens at the start of the block that is being drafted
   draft::Work drafted_block_;   // the block that is being drafted
   std::size_t pass_ = 0;        // its passes that are done
 };
@@ -216,10 +216,10 @@ PlacementEntry shared_placement() {
   };
   return {
       {"shared", "one GPU: the next block is drafted while this one is verified, and both share the GPU", "", fields,
-       "Passes that go on together divide the speed in proportion to their shares; one that cannot use all of it leaves the "
-       "rest to the other. At shares of 1 both want the same bandwidth and nothing is gained. No bonus token, as with "
-       "two_gpus, and what it says of trees and policies; a draft pass under way at a rejection runs out before drafting begins "
-       "again."},
+       "Passes that run at the same time divide the speed in proportion to their shares; one that cannot use all of it leaves "
+       "the rest to the other. At shares of 1 both need the same bandwidth and nothing is gained. There is no bonus token, and "
+       "trees and policies are handled, as with two_gpus; a draft pass that runs at a rejection finishes before drafting "
+       "begins again."},
       [](const config::Arguments& arguments, Diagnostics&) { return std::make_unique<Shared>(fields.read(arguments)); }};
 }
 

@@ -1,4 +1,4 @@
-// Rounds of sequences one at a time, whose caller says how much of each drafted chain is verified.
+// Rounds of sequences one at a time; the caller decides how much of each drafted chain is verified.
 #pragma once
 
 #include "sim/hardware/placement/accepted.h"
@@ -12,11 +12,11 @@
 
 namespace specsim::placement {
 
-// The rounds of record_accepted(), with the same random bits: whose chains are all verified accept what it says. The cell judges
-// chains as blocks, from a pool of contexts.
+// The rounds of record_accepted(), with the same random bits: if all chains are fully verified, they accept what it records. The
+// cell judges chains as blocks, from a pool of contexts.
 class SingleRounds {
  public:
-  // Between two rounds of a sequence.
+  // State between two rounds of a sequence.
   struct State {
     std::uint64_t sequence = 0;
     std::uint32_t context = 0;
@@ -26,9 +26,9 @@ class SingleRounds {
 
   explicit SingleRounds(const RoundSource& source);
   [[nodiscard]] State start(std::uint64_t sequence) const;
-  // What is known of each token of the chain that the next round drafts: `outlooks` has the draft length.
+  // Drafts the chain of the next round and stores the outlook of each of its tokens: `outlooks` has the draft length.
   void draft(const State& state, std::span<draft::LengthPolicy::Outlook> outlooks);
-  // Plays the next round, which verifies so many tokens of its chain at most; how many it accepts.
+  // Plays the next round, which verifies at most this many tokens of its chain; returns how many it accepts.
   std::uint32_t play(State& state, std::uint32_t verified);
 
  private:
@@ -40,7 +40,7 @@ class SingleRounds {
   rng::Key key_;
   decode::PhiloxBits source_;
   decode::BlockRound round_;
-  std::unique_ptr<draft::BlockDrafter::Memory> memory_;   // a chain's drafter remembers nothing
+  std::unique_ptr<draft::BlockDrafter::Memory> memory_;   // a chain's drafter has no state of its own
   std::vector<std::unique_ptr<decode::GroupBits>> bits_;  // [sequence / GroupBits::kGroup]
 };
 

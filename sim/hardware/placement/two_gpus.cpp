@@ -7,9 +7,9 @@ namespace specsim::placement {
 
 namespace {
 
-// A round: the target verifies a block while the draft drafts the next one behind its first path. Sequences that accept just that
-// path have their next block already; the others' was in vain, and they draft again. All blocks must be there before the next
-// verification: the batch is in lockstep.
+// A round: the target verifies a block while the draft drafts the next one as a continuation of its first path. Sequences that
+// accept exactly that path have their next block already; the others' block is wasted, and they draft again. All blocks must be
+// ready before the next verification because the batch is in lockstep.
 class OverlappedRun final : public Lockstep {
  public:
   OverlappedRun(const Generation& generation, engine::Timeline* timeline)
@@ -39,7 +39,7 @@ class OverlappedRun final : public Lockstep {
     engine_.schedule_at(ready, [this] { draft_again(size(), upcoming()); });
   }
 
-  // Nothing is under way on either GPU: so many sequences get a block for the text as it is now.
+  // Neither GPU is busy: this many sequences get a block for the text as it is now.
   void draft_again(std::uint64_t sequences, const Upcoming& block) {
     draft_ = draft_price(sequences, block.work, context(), 0.0);
     block_ += draft_.total();
@@ -53,7 +53,7 @@ class OverlappedRun final : public Lockstep {
     began_ = engine_.now();
     batch_ = size();
     verify_ = verify_price();
-    // The next block begins behind the one that is being verified, whose first path the draft takes for accepted.
+    // The next block continues the one that is being verified; the draft assumes that its first path is accepted.
     ahead_ = draft_price(batch_, ahead(), ahead_context(), 0.0);
     engine_.schedule_after(
         verify_.total(), [this] { verified(); }, engine::kNormal, 1);
@@ -66,7 +66,7 @@ class OverlappedRun final : public Lockstep {
     span(target_lane_, "verify", began_, verify_.total(), outcome);
     waste(block_, outcome.accepted, outcome.drafted);
     block_ = {};
-    // Where nobody can use it, it is broken off; else it goes on to its end.
+    // If no sequence can use the block, drafting stops; else it runs to its end.
     const Duration drafted = outcome.full > 0 ? ahead_.total() : std::min(ahead_.total(), verify_.total());
     result_.draft_busy += drafted;
     const double unused = 1.0 - static_cast<double>(outcome.full) / static_cast<double>(batch_);
@@ -91,7 +91,7 @@ class OverlappedRun final : public Lockstep {
   Priced draft_;
   Priced verify_;
   Priced ahead_;
-  Duration block_;  // drafting that the block under verification took
+  Duration block_;  // time of drafting the block under verification
   SimTime began_;
   std::uint64_t batch_ = 0;
   std::uint64_t rejected_ = 0;
@@ -114,18 +114,19 @@ PlacementEntry two_gpus_placement() {
        "the draft on a second GPU: the next block is drafted while this one is verified",
        "PEARL, arXiv 2408.11850; DSI, arXiv 2405.14105",
        {},
-       "What was pre-drafted behind a rejected token is thrown away and drafting begins again once the verification has ended: "
-       "a round takes alpha^K max(draft, verify) + (1 - alpha^K)(verify + draft) for one sequence. Full acceptance adds no "
-       "bonus token, for the next block was drafted before the target's own token was known: (1 - alpha^K) / (1 - alpha) "
-       "tokens a round. In a batch whoever rejected drafts again while the others wait. Drafts are priced as the cost model "
-       "prices them; a second GPU makes them neither faster nor slower. Of a tree the next one is drafted behind the path of "
-       "first children, each the likeliest of its siblings or the first that was drawn: K is that path's length and alpha^K the "
-       "chance that it is accepted; a path that ends elsewhere keeps the target's own token, and what was drafted is lost. So is "
-       "what is behind an empty block. A draft length policy lets the block ahead have what it would have after full acceptance; "
-       "where it looks at the tokens, a block that is lost counts as one of the size of that which takes its place, and so do "
-       "trees of no one shape. Not for heads on the target's state (medusa, hydra, redrafter, parallel, dflash) and drafters of "
-       "what the target predicts (lookahead, token_recycling, sam_decoding that recycles), which have to wait for its pass over "
-       "the block; nor for policies that go by what a whole batch accepted, or foresee it (oracle)."},
+       "If a token is rejected, the pre-drafted block is thrown away and drafting begins again once the verification has "
+       "ended: a round takes alpha^K max(draft, verify) + (1 - alpha^K)(verify + draft) for one sequence. Full acceptance adds "
+       "no bonus token, because the next block was drafted before the target's own token was known: (1 - alpha^K) / (1 - "
+       "alpha) tokens per round. In a batch the sequences that rejected draft again while the others wait. Draft passes take "
+       "the time of the cost model; a second GPU makes them neither faster nor slower. With trees the next tree is drafted "
+       "after the path of first children, each the likeliest of its siblings or the first that was drawn: K is that path's "
+       "length and alpha^K the probability that it is accepted; a path that ends elsewhere keeps the target's own token, and "
+       "the pre-drafted tree is lost. A block after an empty block is lost too. A draft length policy chooses the pre-drafted "
+       "block as after full acceptance; if it looks at the tokens, a lost block counts as one of the size of its replacement, "
+       "and so do trees without a fixed shape. Not for heads on the target's state (medusa, hydra, redrafter, parallel, "
+       "dflash) and drafters of what the target predicts (lookahead, token_recycling, sam_decoding that recycles), which have "
+       "to wait for its pass over the block; nor for policies that depend on what a whole batch accepted, or foresee it "
+       "(oracle)."},
       [](const config::Arguments&, Diagnostics&) { return std::make_unique<TwoGpus>(); }};
 }
 

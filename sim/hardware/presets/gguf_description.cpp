@@ -1,5 +1,6 @@
-// A GGUF file's metadata as the keys of a config.json. What tensors say by their presence and shape is taken from them: layers
-// with experts, layers that attend, gates, tied embeddings. Keys: ggml-org/llama.cpp, gguf-py/gguf/constants.py.
+// Reads a GGUF file's metadata as the keys of a config.json. Properties that only the presence and shape of tensors show are
+// taken from the tensors: layers with experts, layers that attend, gates, tied embeddings. Keys: ggml-org/llama.cpp,
+// gguf-py/gguf/constants.py.
 #include "sim/hardware/presets/weight_files.h"
 
 #include "sim/foundation/config/arguments.h"
@@ -33,7 +34,7 @@ std::optional<double> number_of(const GgufValue& value) {
   return std::nullopt;
 }
 
-// Architectures whose passes are not priced from a GGUF file, and why.
+// Architectures whose passes are not estimated from a GGUF file, and why.
 struct RefusedArchitecture {
   std::string_view architecture;
   const char* why;
@@ -50,7 +51,7 @@ constexpr std::array<RefusedArchitecture, 13> kRefusedArchitectures = {
      {"clip", "encodes images, allowed: a language model's file"},
      {"deepseek4", "compresses its cache, allowed: its config.json or a preset"},
      {"kimi-linear", "has states of its own, allowed: its config.json"},
-     {"llama4", "has chunks by layer that the file does not say, allowed: its config.json"},
+     {"llama4", "has chunks by layer that the file does not describe, allowed: its config.json"},
      {"openelm", "gives each layer a shape of its own, allowed: layers that are alike"}}};
 
 std::string small_letters(std::string text) {
@@ -116,7 +117,7 @@ class GgufReader {
   [[nodiscard]] const GgufTensor* in_layer(std::size_t layer, std::string_view name) const {
     return tensor(fmt::format("blk.{}.{}", layer, name));
   }
-  // The first layer's that has it.
+  // The tensor of the first layer that has it.
   [[nodiscard]] const GgufTensor* in_any_layer(std::string_view name) const {
     for (std::size_t layer = 0; layer < layers_; ++layer)
       if (const GgufTensor* own = in_layer(layer, name)) return own;
@@ -126,7 +127,7 @@ class GgufReader {
     return static_cast<double>(tensor.shape.size() < 2 ? 1 : tensor.shape[tensor.shape.size() - 2]);
   }
 
-  // A whole number, or a list by layer: the numbers above 0 must be alike.
+  // A whole number, or a list by layer whose numbers above 0 must be equal.
   std::optional<double> count(const std::string& key) {
     const auto found = first_.metadata().find(prefix_ + key);
     if (found == first_.metadata().end()) return std::nullopt;
@@ -170,7 +171,8 @@ class GgufReader {
     constexpr double kMostLayers = 1e5;
     if (blocks > kMostLayers || modules_ >= blocks) {
       refuse(
-          fmt::format("{}block_count is {:.0f} with {:.0f} modules for further tokens, allowed: more than these, at most {:.0f}",
+          fmt::format("{}block_count is {:.0f} with {:.0f} modules for further tokens, allowed: a block_count above the "
+                      "modules, at most {:.0f}",
                       prefix_, blocks, modules_, kMostLayers));
       return;
     }
@@ -185,7 +187,7 @@ class GgufReader {
       put("vocab_size", rows(*embeddings));
     put_truth("tie_word_embeddings", tensor("output.weight") == nullptr);
   }
-  // Gates are read off the tensors, so the architecture is one of two.
+  // The model type: gates are recognised from the tensors, so only two types are needed.
   [[nodiscard]] std::string in_type() const {
     for (const auto& [name, own] : tensors_)
       if (name.find("ffn_gate.") != std::string::npos || name.find("ffn_gate_exps.") != std::string::npos ||
@@ -236,7 +238,7 @@ class GgufReader {
     }
   }
 
-  // What each layer is: by the tensors that it has, and the pattern of windows.
+  // The kind of each layer, from its tensors and the pattern of windows.
   void read_layers() {
     std::vector<bool> windowed(layers_, false);
     if (const auto window = count("attention.sliding_window"); window && *window > 0.0) {
@@ -278,7 +280,7 @@ class GgufReader {
     if (experts) put_words("mlp_layer_types", parts);
   }
 
-  // Where the file has no pattern, that of its architecture (llama.cpp, llama-model.cpp: set_swa_pattern).
+  // If the file has no pattern, uses that of its architecture (llama.cpp, llama-model.cpp: set_swa_pattern).
   std::vector<bool> windows() {
     std::vector<bool> windowed(layers_, true);
     const auto found = first_.metadata().find(prefix_ + "attention.sliding_window_pattern");
@@ -432,8 +434,8 @@ class GgufReader {
   std::size_t layers_ = 0;
   double modules_ = 0.0;
   double heads_ = 0.0;
-  bool both_ = false;      // layers with a dense part beside the experts
-  bool parallel_ = false;  // a state space beside attention
+  bool both_ = false;      // layers with a dense part in parallel with the experts
+  bool parallel_ = false;  // a state space in parallel with attention
   bool has_state_ = false;
   std::string letters_;
   std::vector<std::pair<std::string, Value>> fields_;

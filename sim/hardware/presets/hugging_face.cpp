@@ -98,7 +98,7 @@ class ConfigJson {
     }
   }
 
-  // Whether it is a model that passes can be priced of.
+  // Refuses a model whose passes cannot be estimated; returns whether it did.
   bool refuse() {
     const auto no = [&](const Value& value, const std::string& what) {
       diagnostics_.add(value.where, what);
@@ -130,19 +130,19 @@ class ConfigJson {
     if (const Value* linear = find({"linear_attn_config"}); linear != nullptr && linear->is_map()) linear_ = linear;
     if (const Value* other = find({"attention_other_setting"}); other != nullptr && other->is_map()) other_ = other;
     if (architecture_ == nullptr && !(drafter_ && drafter_->heads_alone))
-      assumed_.push_back(fmt::format("{} is not known: priced as a decoder with the keys that its config.json has",
+      assumed_.push_back(fmt::format("{} is not known: estimated as a decoder with the keys that its config.json has",
                                      type_.empty() ? "a model without model_type" : "model_type " + type_));
   }
   [[nodiscard]] bool is(std::string_view type) const { return type_.starts_with(type); }
 
-  // What transformers takes where the file does not count its layers; 0: nothing.
+  // The default of transformers if the file does not give the number of layers; 0: none.
   std::int64_t default_layers() {
     if (find({"num_hidden_layers", "n_layer", "num_layers", "n_layers", "layer_types", "layers_block_type", "block_configs"}))
       return 0;
     return optional({"num_hidden_layers"}).value_or(0);
   }
 
-  // The value of the first of these keys that is there and not null.
+  // The value of the first of these keys that exists and is not null.
   [[nodiscard]] const Value* find(const Keys& keys) const {
     for (const char* key : keys) {
       read_.insert(key);
@@ -163,7 +163,7 @@ class ConfigJson {
   }
   [[nodiscard]] bool truth(const char* key) const { return word(key) == "true"; }
 
-  // A number, or a list with one for each layer: all alike, or of widths their mean.
+  // A number, or a list with one for each layer: all must be equal, or for widths their mean is used.
   std::int64_t integer(const Value& value, const std::string& key, double low = 0.0, double high = 1e9) {
     if (!value.is_list() || value.items.empty())
       return config::read_integer(value, config::between(low, high), key, diagnostics_).value_or(0);
@@ -208,7 +208,7 @@ class ConfigJson {
     const Value* value = map.find(key);
     return value != nullptr && !value->is_null() ? integer(*value, key) : fallback;
   }
-  // Where the first of the keys stands, or the language part.
+  // The place of the first of the keys that exists, else of the language part.
   [[nodiscard]] const Location& where(const Keys& keys) const {
     const Value* value = find(keys);
     return value == nullptr ? text_->where : value->where;
@@ -244,7 +244,7 @@ class ConfigJson {
     if (const Value* own = root_.find("_name_or_path"))
       if (own->is_scalar() && !own->text.empty() && own->text.front() != '/' && own->text.front() != '.' &&
           own->text.size() <= kLongest && std::none_of(own->text.begin(), own->text.end(), [](unsigned char c) {
-            return c < ' ' || c == 0x7f;  // it goes to a terminal and into commands
+            return c < ' ' || c == 0x7f;  // removed because it would be printed to a terminal and used in commands
           }))
         return own->text;
     const std::string folder = fs::absolute(path_).parent_path().filename().string();
@@ -281,7 +281,7 @@ class ConfigJson {
     return widths_.experts > 1;
   }
 
-  // The module for further tokens in the checkpoint, in the place of the model: a layer as its last ones are.
+  // Replaces the model by the module for further tokens in its checkpoint: a layer like its last ones.
   void keep_module() {
     const Keys key = {"num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules", "num_mtp_layers", "mtp_num_layers"};
     const std::int64_t count = optional(key).value_or(0);
@@ -340,7 +340,8 @@ class ConfigJson {
     }
     read_compressed();
     if (const Value* sparse = find({"sparse_attention_config"}); sparse != nullptr && sparse->is_map())
-      assumed_.emplace_back("sparse attention by blocks (sparse_attention_config) is priced as attention over all cached tokens");
+      assumed_.emplace_back(
+          "sparse attention by blocks (sparse_attention_config) is estimated as attention over all cached tokens");
     const Keys width = {"head_dim", "attention_head_dim", "kv_channels"};
     if (const auto head_dim = optional(width); head_dim && *head_dim > 0)
       widths_.head_dim = *head_dim;
@@ -352,7 +353,7 @@ class ConfigJson {
                                    "allowed: an integer of at least 1",
                                    widths_.hidden, widths_.heads));
     widths_.value_dim = optional({"v_head_dim"}).value_or(widths_.head_dim);
-    // Layers with the window may have heads of their own; then the others are the exception.
+    // Layers with the window may have their own number of heads; the other layers are then described as the exception.
     std::int64_t windowed_heads = optional({"swa_num_attention_heads"}).value_or(widths_.heads);
     std::int64_t windowed_kv = optional({"swa_num_key_value_heads"}).value_or(widths_.kv_heads);
     std::int64_t windowed_dim = optional({"swa_head_dim"}).value_or(widths_.head_dim);
@@ -363,7 +364,7 @@ class ConfigJson {
     }
     if (const auto other = optional({"swa_v_head_dim"}); other && *other != widths_.value_dim)
       diagnostics_.add(where({"swa_v_head_dim"}),
-                       fmt::format("swa_v_head_dim is {}, allowed: as v_head_dim, {}", *other, widths_.value_dim));
+                       fmt::format("swa_v_head_dim is {}, allowed: the same as v_head_dim, {}", *other, widths_.value_dim));
     if (count(Mixer::windowed) == 0) {
       windowed_heads = widths_.heads;
       windowed_kv = widths_.kv_heads;
@@ -395,7 +396,7 @@ class ConfigJson {
     }
   }
 
-  // Query heads of each key and value head, where the layers' shapes say it.
+  // Query heads of each key and value head, if the layers' shapes give it.
   std::optional<std::int64_t> block_heads() {
     const Value* blocks = find({"block_configs"});
     if (blocks == nullptr) return std::nullopt;
@@ -419,12 +420,13 @@ class ConfigJson {
     return found;
   }
 
-  // DeepSeek-V4: layers with the window alone (0), with entries of a few tokens that an indexer picks from, and of many.
+  // DeepSeek-V4's three kinds of layers: with the window alone (0); with entries of a few tokens, from which an indexer selects;
+  // and with entries of many tokens.
   void read_compressed() {
     const Keys key = {"compress_ratios"};
     const Value* list = find(key);
     if (list == nullptr || !list->is_list() || list->items.empty()) return;
-    std::map<std::int64_t, std::int64_t> layers;  // [tokens of an entry]; the module's ratios may follow the layers'
+    std::map<std::int64_t, std::int64_t> layers;  // [tokens per entry]; the module's ratios may come after the layers'
     for (std::size_t i = 0; i < list->items.size() && i < layers_.size(); ++i)
       ++layers[integer(list->items[i], "compress_ratios")];
     layers.erase(0);
@@ -451,7 +453,7 @@ class ConfigJson {
     put_number("heavy_layers", layers.rbegin()->second, where(key));
   }
 
-  // DeepSeek Sparse Attention; in GLM-5.2 most layers take the picks of one before.
+  // DeepSeek Sparse Attention; in GLM-5.2 most layers reuse the selection of an earlier one.
   void read_indexer() {
     const Keys picked = {"index_topk"};
     if (find(picked) == nullptr) return;
@@ -469,7 +471,7 @@ class ConfigJson {
     }
   }
 
-  // Layers with a state, by what the file says of one.
+  // Layers with a state, by the keys that the file has for one.
   void read_state() {
     const std::int64_t layers = count(Mixer::state);
     widths_.parallel = is("falcon_h1") || truth("mamba_beside_attention");
@@ -493,7 +495,7 @@ class ConfigJson {
           break;
         }
     };
-    if (find({"linear_num_value_heads"}) != nullptr) {  // Qwen3-Next and those after it
+    if (find({"linear_num_value_heads"}) != nullptr) {  // Qwen3-Next and later
       tell("gated_deltanet", required({"linear_num_value_heads"}), required({"linear_num_key_heads"}),
            required({"linear_value_head_dim"}), optional({"linear_key_head_dim"}).value_or(required({"linear_value_head_dim"})),
            optional({"linear_conv_kernel_dim"}).value_or(4), 0);
@@ -526,7 +528,7 @@ class ConfigJson {
       const std::int64_t dim = optional({"head_dim"}).value_or(widths_.hidden / std::max<std::int64_t>(1, widths_.heads));
       tell("lightning", widths_.heads, widths_.heads, dim, dim, 0, 0);
     } else {
-      assumed_.push_back(fmt::format("{} layers without full attention are priced with its projections and no cache", layers));
+      assumed_.push_back(fmt::format("{} layers without full attention are estimated with its projections and no cache", layers));
     }
   }
 
@@ -554,7 +556,7 @@ class ConfigJson {
       if (is("granitemoehybrid") && find({"shared_intermediate_size"}) != nullptr) ffn = required({"shared_intermediate_size"});
       if (ffn == 0 && architecture_ != nullptr && !architecture_->gated) ffn = 4 * widths_.hidden;  // GPT-2, Falcon, BLOOM
       if (ffn == 0) ffn = required(wide);
-      if (truth("use_double_wide_mlp"))  // Gemma 4: where keys and values are another layer's
+      if (truth("use_double_wide_mlp"))  // Gemma 4: layers whose keys and values are another layer's
         ffn += ffn * count([](const FileLayer& layer) { return layer.borrows; }) / std::max<std::int64_t>(1, layer_count());
       widths_.ffn = ffn;
       put_number("ffn", ffn, where(wide));
@@ -578,7 +580,7 @@ class ConfigJson {
     put_number("ffn", widths_.ffn, where(find(dense_wide) != nullptr ? dense_wide : wide));
   }
 
-  // The mean width of layers that say their own.
+  // The mean width of layers that give their own.
   [[nodiscard]] std::int64_t block_width() const {
     double sum = 0.0;
     double layers = 0.0;
@@ -605,7 +607,7 @@ class ConfigJson {
     const Keys number = {"n_shared_experts", "num_shared_experts", "moe_num_shared_experts", "num_shared_expert"};
     std::int64_t sum = optional(shared).value_or(0);
     if (sum == 0) sum = optional(number).value_or(0) * widths_.expert_ffn;
-    if (sum == 0 && (is("llama4") || is("gemma4"))) sum = usual;  // beside the experts in every layer
+    if (sum == 0 && (is("llama4") || is("gemma4"))) sum = usual;  // in parallel with the experts in every layer
     widths_.shared_ffn = sum;
     if (sum > 0) put_number("shared_ffn", sum, where(find(shared) != nullptr ? shared : number));
   }
@@ -659,7 +661,7 @@ class ConfigJson {
     if (const Value* own = find(vocab);
         own != nullptr && own->text == "-1" && architecture_ != nullptr && architecture_->type == "params") {
       constexpr std::int64_t kLlama2 = 32000;
-      assumed_.emplace_back("vocab_size is -1, the tokenizer's: 32,000 as of Llama and Llama 2");
+      assumed_.emplace_back("vocab_size is -1, so that the tokenizer determines it: 32,000 as in Llama and Llama 2");
       widths_.vocab = kLlama2;
     } else {
       widths_.vocab = required(vocab);
@@ -670,7 +672,7 @@ class ConfigJson {
     if (alone) {
       put_number("fused_inputs", 2, text_->where);
       put_truth("shares_lm_head", true);
-      assumed_.emplace_back("a model of one layer is taken for an EAGLE head, which shares the target's LM head");
+      assumed_.emplace_back("a model of one layer is assumed to be an EAGLE head, which shares the target's LM head");
     } else {
       put_truth("tied_embeddings", widths_.tied);
     }
@@ -686,13 +688,13 @@ class ConfigJson {
       if (quantization == nullptr) quantization = find_anywhere(key);
     if (const Value* own = find_anywhere("quantization"); quantization == nullptr && own != nullptr && own->is_map())
       quantization = own;
-    // The file beside config.json, where config.json says nothing, or names a mixture of types without saying which.
+    // Reads the file next to config.json if config.json has no quantisation, or only names a mixture of types without details.
     if (side_ != nullptr && (quantization == nullptr || quantization->find("quant_method") == nullptr || vague(*quantization)))
       quantization = side_;
     if (quantization == nullptr) {
       for (const char* key : {"torch_dtype", "dtype"})
         if (const Value* type = find_anywhere(key); type != nullptr && type->text == "float32")
-          assumed_.emplace_back("weights that are stored in 32 bits are priced in 16, as engines serve them");
+          assumed_.emplace_back("weights that are stored in 32 bits are estimated in 16, as engines serve them");
       return;
     }
     Value dtype = dtype_of_quantization(*quantization,
@@ -710,8 +712,8 @@ class ConfigJson {
 
   const std::string& path_;
   const Value& root_;
-  const Value* side_;   // how it is quantised, as a file beside it says
-  const Value* types_;  // dtype, where a GGUF file says it
+  const Value* side_;   // quantisation from a file next to config.json
+  const Value* types_;  // dtype, if a GGUF file gives it
   bool module_;
   Diagnostics& diagnostics_;
   const Value* text_ = nullptr;         // the language model's part

@@ -1,4 +1,5 @@
-// Drafters by the architecture that their config.json names: what of the target they share, and whether one pass drafts a block.
+// Drafters by the architecture that their config.json names: which parts of the target they share, and whether one pass drafts a
+// block.
 #include "sim/foundation/config/arguments.h"
 #include "sim/hardware/presets/hugging_face.h"
 
@@ -20,17 +21,17 @@ namespace {
 using config::Value;
 
 enum class Form {
-  eagle,      // a layer behind a product that joins one feature of the target and the token
+  eagle,      // a layer after a product that joins one feature of the target and the token
   eagle3,     // the same with features of several layers, and often a vocabulary of its own
-  module,     // layers of the target that lie in its checkpoint (MTP)
+  module,     // layers that are part of the target's checkpoint (MTP)
   block,      // drafts a block in one pass over masks, with features of the target as context
   heads,      // heads on the target's last feature, without layers
   assistant,  // reads the target's cache (Gemma)
-  model       // a model by itself that drafts a block in one pass (PARD)
+  model       // a complete model that drafts a block in one pass (PARD)
 };
 
 struct Known {
-  std::string_view part;  // of the architecture's or type's name, in small letters without other signs
+  std::string_view part;  // part of the architecture's or type's name, in lower case without other signs
   const char* word;
   Form form;
   bool one_pass;
@@ -83,7 +84,7 @@ class DrafterReader {
     const Value* heads = find({"medusa_num_heads", "hydra_num_heads", "num_heads", "n_predict"});
     if (known->form == Form::heads && heads != nullptr && find({"hidden_size", "emb_dim"}) == nullptr) {
       diagnostics_.add(heads->where,
-                       "these heads' file does not say how wide they are, allowed: hidden_size beside them; "
+                       "the file of these heads does not give their width, allowed: hidden_size in the same file; "
                        "medusa-heads-7b, -13b, -33b; or a model's file in YAML with prediction_heads and head_matrices");
       return std::nullopt;
     }
@@ -121,7 +122,7 @@ class DrafterReader {
   }
 
  private:
-  // Whether names are a drafter's.
+  // The row of the table that fits the names; nullptr: no drafter.
   const Known* look_up() {
     std::vector<std::pair<const Value*, std::string>> names;
     if (const Value* type = root_.find("speculators_model_type"); type != nullptr && !type->is_null())
@@ -154,7 +155,7 @@ class DrafterReader {
     return nullptr;
   }
 
-  // In the file, its map for drafters, or the part for a layer.
+  // Looks for a key in the file, in its map for drafters, and in the part for a layer.
   [[nodiscard]] const Value* find(std::initializer_list<const char*> keys) const {
     for (const char* key : keys) {
       read_.insert(key);
@@ -202,7 +203,7 @@ class DrafterReader {
     if (const auto vocab = count({"vocab_size"}); vocab && *vocab > 0.0) number("target_vocab", *vocab);
   }
 
-  // Features of the target that the first product joins.
+  // Number of target features that the first product joins.
   double features(double fallback) {
     const Value* list =
         find({"target_layer_ids", "aux_hidden_state_layer_ids", "eagle_aux_hidden_state_layer_ids", "target_layers"});
@@ -213,7 +214,7 @@ class DrafterReader {
     return features * count({"target_hidden_size"}).value_or(hidden) / hidden;
   }
 
-  // LM head and embeddings, where a vocabulary of its own may be said.
+  // LM head and embeddings; the file may give a vocabulary of its own.
   void read_ends(bool shares) {
     const auto own = count({"draft_vocab_size", "truncated_vocab_size"});
     const double vocab = required({"vocab_size"});
@@ -225,7 +226,7 @@ class DrafterReader {
   void read_eagle3() {
     read_ends(truth("reuse_target_lm_head"));
     const double layers = required({"num_hidden_layers", "num_layers"});
-    number("attention_inputs", 1.0 + 1.0 / layers);  // the first layer alone reads the token beside the features
+    number("attention_inputs", 1.0 + 1.0 / layers);  // only the first layer reads the token in addition to the features
     number("fused_inputs", joined(features(3.0)));
   }
 
@@ -234,7 +235,7 @@ class DrafterReader {
     const double layers = required({"num_hidden_layers", "num_layers"});
     const double hidden = required({"hidden_size", "n_embd"});
     read_ends(find({"draft_vocab_size"}) == nullptr);
-    if (word == "dflare") {  // a weighted sum in place of a product, and keys and values of the context by matrices of their own
+    if (word == "dflare") {  // a weighted sum instead of a product, and separate matrices for keys and values of the context
       const double heads = required({"num_attention_heads"});
       const double own_kv = 2.0 * count({"num_key_value_heads"}).value_or(heads) * count({"head_dim"}).value_or(hidden / heads);
       number("fused_inputs", text("use_heterogeneous_kv") == "false" ? 1.0 / hidden : layers * own_kv / hidden);
@@ -242,7 +243,7 @@ class DrafterReader {
       number("fused_inputs", joined(features(layers)));
     }
     if (const auto block = count({"block_size"}); block && *block > 0.0) {
-      // The token before the drafts is in DFlash's blocks and not in DSpark's.
+      // The token before the drafts is part of DFlash's blocks but not of DSpark's.
       const Value* anchor = find({"sample_from_anchor"});
       const bool whole = anchor != nullptr ? anchor->text == "true" : word == "dspark";
       number("longest_draft", std::max(1.0, *block - (whole ? 0.0 : 1.0)));
@@ -286,7 +287,7 @@ class DrafterReader {
       put("shares_embeddings", "true");
       return;
     }
-    // Token after token through one head each: the first reads the target's feature, the others the width within.
+    // One head per token, one after the other: the first reads the target's feature, the others the inner width.
     const double inner = word == "mlp_speculator" ? count({"inner_dim"}).value_or(hidden) : hidden;
     number("hidden", inner > 0.0 ? inner : hidden);
     number("prediction_heads", 1.0);

@@ -1,4 +1,4 @@
-// Keys of a config.json: what is not understood is refused or told, for it would be read past.
+// Keys of a config.json. Unknown keys are refused or reported, because they would otherwise be ignored silently.
 #include "sim/foundation/config/arguments.h"
 #include "sim/hardware/presets/hugging_face.h"
 
@@ -16,7 +16,7 @@ namespace {
 
 using config::Value;
 
-// Keys about layers that this reader understands, or that change nothing of what a pass reads and computes.
+// Keys about layers that this reader understands, or that do not affect what a pass reads and computes.
 constexpr std::array<std::string_view, 54> kUnderstood = {"num_hidden_layers",
                                                           "n_layer",
                                                           "num_layers",
@@ -71,7 +71,7 @@ constexpr std::array<std::string_view, 54> kUnderstood = {"num_hidden_layers",
                                                           "n_routed_experts",
                                                           "n_shared_experts",
                                                           "index_skip_topk_offset"};
-// Parts of names that say the same of every layer, or nothing of its cost.
+// Parts of names of keys that hold for every layer equally, or do not affect its cost.
 constexpr std::array<std::string_view, 15> kHarmless = {"norm",   "dropout", "layerdrop", "layer_drop", "layer_scale",
                                                         "lora",   "vision",  "audio",     "rope",       "mtp_",
                                                         "rotary", "swiglu",  "init",      "theta",      "deepstack"};
@@ -89,7 +89,7 @@ std::optional<double> number(const Value& text, const char* key) {
   return value != nullptr && value->is_scalar() && !value->quoted ? config::as_number(value->text) : std::nullopt;
 }
 
-// Whether a value says nothing: null, false, 0, an empty text, list or map.
+// Whether a value is empty: null, false, 0, an empty text, list or map.
 bool says_nothing(const Value& value) {
   if (value.is_null()) return true;
   if (value.is_list()) return value.items.empty();
@@ -184,7 +184,7 @@ void check_layer_keys(const Value& text, std::int64_t layers, std::vector<std::s
                                                        "intermediate_size", "num_attention_heads", "num_key_value_heads",
                                                        "moe_topk",          "num_shared_expert",   "moe_intermediate_size",
                                                        "num_experts",       "share_expert_dims",   "head_dim"};
-  constexpr std::int64_t kFewLayers = 8;  // shorter lists may be as long as the layers by chance
+  constexpr std::int64_t kFewLayers = 8;  // shorter lists may have the length of the layers by chance
   for (const config::Field& field : text.fields) {
     const std::string_view key = field.key;
     const auto contains = [&](std::string_view part) { return key.find(part) != std::string_view::npos; };
@@ -212,13 +212,13 @@ void check_layer_keys(const Value& text, std::int64_t layers, std::vector<std::s
       const bool quantized = bare.starts_with("float8_") && find_said(text, "quantization_config") != nullptr;
       if (std::find(kTypes.begin(), kTypes.end(), bare) == kTypes.end() && !bare.starts_with("bf16") && !quantized)
         assumed.push_back(
-            fmt::format("{} {} is not known: weights are priced in 16 bits unless quantization_config says otherwise", key,
+            fmt::format("{} {} is not known: weights are estimated in 16 bits unless quantization_config gives another type", key,
                         config::quote_for_message(type->text)));
     }
   if (const Value* rank = text.find("kv_lora_rank");
       rank != nullptr && rank->is_null() && find_said(text, "index_topk") != nullptr)
     diagnostics.add(rank->where,
-                    "kv_lora_rank is null beside index_topk, allowed: a width, for the indexer picks latent vectors");
+                    "kv_lora_rank is null with index_topk, allowed: a width, because the indexer selects latent vectors");
 }
 
 }  // namespace specsim::cost

@@ -1,4 +1,5 @@
-// What a Hugging Face config.json says of its layers one by one: what is not understood is refused, for it would be read past.
+// Reads the layers of a Hugging Face config.json one by one. Unknown keys are refused, because they would otherwise be ignored
+// silently.
 #include "sim/foundation/config/arguments.h"
 #include "sim/hardware/presets/hugging_face.h"
 
@@ -63,8 +64,7 @@ constexpr std::array<LayerWord, 25> kWords = {{{"full_attention", Mixer::full},
                                                {"conv", Mixer::state},
                                                {"short_conv", Mixer::state}}};
 
-// One layer of each kind in a list of layers that have one part each (Nemotron-H): by word and by letter of
-// hybrid_override_pattern.
+// The kinds of layers in a list of layers that have one part each (Nemotron-H): by word and by letter of hybrid_override_pattern.
 struct Single {
   std::string_view word;
   char letter;
@@ -124,7 +124,8 @@ class LayerReader {
   }
   [[nodiscard]] bool right_size(const Value& list, const char* key) {
     if (list.items.size() == layers_.size()) return true;
-    refuse(list, fmt::format("{} has {} layers, allowed: {}, as num_hidden_layers says", key, list.items.size(), layers_.size()));
+    refuse(list,
+           fmt::format("{} has {} layers, allowed: {}, the value of num_hidden_layers", key, list.items.size(), layers_.size()));
     return false;
   }
 
@@ -155,7 +156,7 @@ class LayerReader {
         if (!add(layer, layer.text)) return true;
     }
     if (told && *told != size())
-      refuse(*at, fmt::format("it has {} layers, allowed: {}, as num_hidden_layers says", size(), *told));
+      refuse(*at, fmt::format("it has {} layers, allowed: {}, the value of num_hidden_layers", size(), *told));
     const bool moe = std::any_of(layers_.begin(), layers_.end(),
                                  [](const FileLayer& layer) { return layer.feed_forward == FeedForward::mixture; });
     if (moe && !mixture_) refuse(*at, "it has layers of experts, allowed: with a number of experts (n_routed_experts)");
@@ -178,7 +179,7 @@ class LayerReader {
       for (const char* part : {"attention", "ffn"})
         if (const Value* inner = block.find(part); inner != nullptr)
           if (const Value* linear = inner->find("replace_with_linear"); linear != nullptr && linear->text == "true")
-            refuse(*linear, fmt::format("{} is replaced by a product, allowed: a part as others or none (no_op)", part));
+            refuse(*linear, fmt::format("{} is replaced by a product, allowed: a usual part or none (no_op)", part));
       if (missing(block.find("attention"))) layers_[i].mixer = Mixer::none;
       if (missing(ffn)) {
         layers_[i].feed_forward = FeedForward::none;
@@ -211,7 +212,7 @@ class LayerReader {
     return true;
   }
 
-  // Layers counted from `first`: those of `list` attend.
+  // The layers in `list`, counted from `first`, attend.
   void choose_listed(const Value& list, std::int64_t first, Mixer listed, Mixer others) {
     for (FileLayer& layer : layers_) layer.mixer = others;
     for (const Value& item : list.items) {
@@ -300,7 +301,7 @@ class LayerReader {
     std::optional<std::int64_t> every = count_of({"sliding_window_pattern", "_sliding_window_pattern"});
     if (!every && is("gemma3")) every = 6;
     if (!every && is("cohere2")) every = 4;
-    if (every && *every > 0)  // every so many layers one sees all
+    if (every && *every > 0)  // one of this many layers attends to all tokens
       choose([&](std::int64_t i) { return (i + 1) % *every == 0; }, Mixer::windowed);
     else if (is("gemma2") || is("gpt_oss"))
       choose([](std::int64_t i) { return i % 2 == 1; }, Mixer::windowed);

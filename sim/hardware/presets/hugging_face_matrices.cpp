@@ -13,7 +13,7 @@ using Mixer = FileLayer::Mixer;
 using FeedForward = FileLayer::FeedForward;
 using Names = std::vector<std::string>;
 
-// Where classes keep feed-forward parts, and what they call the products.
+// Prefixes of feed-forward parts in these classes, and the names of their products.
 const Names kDense = {"mlp.", "feed_forward.", "ffn.", "mixer."};
 const Names kShared = {"mlp.shared_experts.",
                        "mlp.shared_expert.",
@@ -103,7 +103,7 @@ std::vector<StoredMatrix> stored_matrices(const std::vector<FileLayer>& layers, 
              "mixer.o_proj", "self_attention.dense"});
       }
     }
-    const Names& beside = own.dense_beside_experts ? kDense : kShared;  // whose dense part lies beside the experts
+    const Names& beside = own.dense_beside_experts ? kDense : kShared;  // whose dense part is in parallel with the experts
     if (layer.feed_forward == FeedForward::dense)
       add_three("dense", hidden * (layer.width > 0.0 ? layer.width : real(own.ffn)), prefix, kDense);
     if (layer.feed_forward != FeedForward::mixture) continue;

@@ -1,4 +1,5 @@
-// What a Hugging Face config.json leaves to its architecture: defaults of transformers, by the beginning of model_type.
+// Properties that a Hugging Face config.json leaves to its architecture: defaults of transformers, by the beginning of
+// model_type.
 #pragma once
 
 #include <array>
@@ -7,11 +8,11 @@
 
 namespace specsim::cost {
 
-// What is known of an architecture, by the beginning of its model_type; the longest that fits counts.
+// Defaults of an architecture, by the beginning of its model_type; the longest that fits counts.
 struct Architecture {
   std::string_view type;
   bool gated;  // gate and up projections
-  bool tied;   // embeddings and LM head, where the file does not say
+  bool tied;   // embeddings and LM head, if the file does not state it
 };
 inline constexpr auto kArchitectures = std::to_array<Architecture>({
     {"llama", true, false},        {"llama4", true, false},
@@ -65,20 +66,19 @@ inline constexpr auto kArchitectures = std::to_array<Architecture>({
     {"gguf_plain", false, false},
 });
 
-// Families whose newer members are something else than their names' beginning tells.
+// Families whose newer members differ from the architecture that the beginning of their name suggests.
 inline constexpr std::array<std::string_view, 4> kOthers = {"falcon_mamba", "longcat_flash", "glm5_next", "qwen_audio"};
 
-// Keys of models whose passes are not priced, and why.
+// Keys of models whose passes are not estimated, and why.
 struct Refused {
   const char* key;
   const char* text;
 };
 inline constexpr std::array<Refused, 2> kRefused = {
-    {{"kv_source_layers",
-      "has layers that look at the cache of others (DeepSeek-V4.1), allowed: layers with a cache of their own"},
-     {"cross_attention_layers", "has layers that look at images' features, allowed: layers that look at the text's tokens"}}};
+    {{"kv_source_layers", "has layers that read the cache of others (DeepSeek-V4.1), allowed: layers with a cache of their own"},
+     {"cross_attention_layers", "has layers that attend to images' features, allowed: layers that attend to the text's tokens"}}};
 
-// Types of models whose passes are not priced, and why.
+// Types of models whose passes are not estimated, and why.
 struct RefusedType {
   std::string_view type;
   const char* text;
@@ -88,9 +88,9 @@ inline constexpr std::array<RefusedType, 22> kRefusedTypes = {
      {"mamba", "has no attention, allowed: models with layers that attend"},
      {"rwkv", "has no attention, allowed: models with layers that attend"},
      {"xlstm", "has no attention, allowed: models with layers that attend"},
-     {"recurrent_gemma", "has recurrent units that are not modelled, allowed: Gated DeltaNet, Mamba and their kin"},
+     {"recurrent_gemma", "has recurrent units that are not modelled, allowed: Gated DeltaNet, Mamba and similar"},
      {"zamba", "repeats shared blocks, allowed: layers with weights of their own"},
-     {"openelm", "gives each layer a shape of its own, allowed: layers that are alike"},
+     {"openelm", "gives each layer a shape of its own, allowed: equal layers"},
      {"longcat_flash",
       "has two attentions and experts without weights in a layer, allowed: layers of attention and feed-forward"},
      {"bert", "is an encoder, allowed: decoders"},
@@ -113,7 +113,7 @@ struct LeftOut {
   std::string_view type;
   std::string_view key;
   std::int64_t value;
-  bool anywhere = true;  // or in the language part of a multimodal model alone
+  bool anywhere = true;  // only in the language part of a multimodal model
 };
 inline constexpr std::array<LeftOut, 18> kLeftOut = {{{"gemma3", "num_attention_heads", 8},
                                                       {"gemma3", "num_key_value_heads", 4},

@@ -1,4 +1,4 @@
-// How a checkpoint is quantised: one answer per part of the model, from whichever file and form says it.
+// How a checkpoint is quantised: one type per part of the model, whichever file and format describes it.
 #include "sim/foundation/config/arguments.h"
 #include "sim/hardware/presets/hugging_face.h"
 
@@ -37,7 +37,7 @@ bool truth(const Value* value) { return value != nullptr && value->text == "true
 
 // ---- names of modules ----
 
-// Without what multimodal and older classes put before "layers" and "lm_head".
+// Removes prefixes that multimodal and older classes put before "layers" and "lm_head".
 std::string bare_name(std::string_view name) {
   constexpr std::array<std::string_view, 6> kPrefixes = {"model.",       "language_model.", "backbone.",
                                                          "transformer.", "decoder.",        "text_model."};
@@ -82,7 +82,7 @@ bool wildcard(std::string_view pattern, std::string_view text) {
 }
 
 // A pattern of module names, as the engines match it: a regular expression from the beginning of the full name
-// (compressed-tensors, GPTQModel), wildcards (modelopt), or any part of the name (AWQ). Plain names are kept apart, see
+// (compressed-tensors, GPTQModel), wildcards (modelopt), or any part of the name (AWQ). Plain names are kept separately, see
 // Scheme::named.
 class Pattern {
  public:
@@ -92,7 +92,7 @@ class Pattern {
     if (kind != Kind::expression) return;
     any_layer_ = std::none_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
     try {
-      std::string portable = text;  // an inline flag that std::regex does not know
+      std::string portable = text;  // an inline flag that std::regex does not support
       bool folded = false;
       if (portable.starts_with("(?i)")) {
         portable.erase(0, 4);
@@ -132,7 +132,7 @@ class Pattern {
 
 // ---- types ----
 
-// A type as dtype's parts name it, "WEIGHTS/ACTIVATIONS"; a number of bits where no word fits; empty: 16 bits.
+// A type as dtype's parts name it, "WEIGHTS/ACTIVATIONS"; a number of bits if no word fits; empty: 16 bits.
 using Word = std::string;
 
 constexpr double kScaleBits = 16.0;
@@ -190,14 +190,14 @@ std::optional<Word> of_algorithm(const std::string& name) {
   return found == words.end() ? std::nullopt : std::optional<Word>(found->second);
 }
 
-// What a checkpoint says of its modules.
+// The types of a checkpoint's modules.
 struct Scheme {
-  // Words of modules by name, without the prefixes of classes; any run of a module's name counts, the longest first.
+  // Types by module name, without the prefixes of classes; any run of components of a module's name may match, the longest wins.
   std::unordered_map<std::string, Word> named;
   std::vector<std::pair<Pattern, Word>> patterns;  // the first that matches counts
   Word rest;                                       // of linear layers that nothing names
   std::optional<Word> experts;                     // of routed experts that nothing names
-  bool head = false;                               // `rest` is the LM head's as well
+  bool head = false;                               // `rest` also holds for the LM head
   bool embeddings = false;
   Word cache;
 
@@ -289,7 +289,7 @@ class Resolver {
     return read ? *read : fallback;
   }
 
-  // Bits and groups as GPTQ, AWQ and their kin write them.
+  // Bits and groups as GPTQ, AWQ and similar methods write them.
   Word of_bits(const Value& map, double group) {
     const Value* bits = find(map, {"bits", "w_bit", "wbits", "weight_bits", "nbits"});
     if (bits == nullptr) return scheme_.rest;
@@ -327,7 +327,7 @@ class Resolver {
       if (targets == nullptr) continue;
       for (const Value& target : targets->items) {
         const std::string& text = target.text;
-        // A class of modules: all that it has.
+        // A class of modules: all modules of that class.
         if (text == "Linear" || (text.find('.') == std::string::npos && !text.empty() &&
                                  std::isupper(static_cast<unsigned char>(text.front())) != 0)) {
           if (text == "Embedding" || text == "VocabParallelEmbedding")
@@ -355,7 +355,7 @@ class Resolver {
     }
   }
   void unknown(const Location& where, const std::string& algorithm) {
-    diagnostics_.add(where, fmt::format("the algorithm is {}, allowed: those of modelopt, FP8, NVFP4, W4A16_AWQ and their kin",
+    diagnostics_.add(where, fmt::format("the algorithm is {}, allowed: those of modelopt, FP8, NVFP4, W4A16_AWQ and similar",
                                         config::quote_for_message(algorithm)));
   }
 
@@ -382,7 +382,7 @@ class Resolver {
   bool read_method() {
     const std::string algorithm = lower_text(find(inner_, {"quant_algo"}));
     if (const Value* layers = find(inner_, {"quantized_layers"}); layers != nullptr && layers->is_map()) {
-      scheme_.patterns.clear();  // what is not in the map is as the method has it
+      scheme_.patterns.clear();  // keys that are not in the map have the method's default
       scheme_.named.clear();
       read_named(*layers);
       if (const Value* moe = find(inner_, {"moe_quant_algo"})) scheme_.experts = of_algorithm(lower_text(moe)).value_or("");
@@ -416,7 +416,7 @@ class Resolver {
       const bool four = truth(file_.find("load_in_4bit")) || truth(file_.find("_load_in_4bit"));
       scheme_.rest = four ? "int4/bf16" : "int8/bf16";
       if (four)
-        assumed_.emplace_back("weights of bitsandbytes, nf4 or fp4, are priced as int4; its own kernels are not measured");
+        assumed_.emplace_back("weights of bitsandbytes, nf4 or fp4, are estimated as int4; its own kernels are not measured");
       return true;
     }
     if (const Value* groups = find(file_, {"config_groups"})) {
@@ -445,7 +445,7 @@ class Resolver {
     if (method_ == "exl2" || method_ == "exl3") scheme_.rest = fmt::format("{:g}", number(inner_, {"bits"}, 16.0));
     const double count = number(inner_, {"bits", "w_bit", "wbits", "weight_bits"}, 16.0);
     if (count != 4.0 && count != 8.0 && count != 16.0)
-      assumed_.push_back(fmt::format("weights of {:g} bits are priced by their bytes, with arithmetic in 16 bits", count));
+      assumed_.push_back(fmt::format("weights of {:g} bits are estimated by their bytes, with arithmetic in 16 bits", count));
     return true;
   }
 
@@ -454,7 +454,8 @@ class Resolver {
     return block != nullptr ? "fp8_block/fp8" : "fp8/fp8";
   }
 
-  // MLX: scale and offset of each group in 16 bits; LM head and embeddings as the layers, but for modules of their own.
+  // MLX: scale and offset of each group in 16 bits; LM head and embeddings are quantised like the layers, except for modules with
+  // their own entry.
   bool read_mlx(double group) {
     const double bits = number(inner_, {"bits"}, 16.0);
     const std::string mode = lower_text(inner_.find("mode"));
@@ -498,7 +499,7 @@ class Resolver {
     return !scheme_.rest.empty() || !scheme_.named.empty() || !scheme_.patterns.empty();
   }
 
-  // Methods that name their type in a word.
+  // Methods whose name is the type.
   bool read_words() {
     if (const Value* inner = find(file_, {"quant_config"}); inner != nullptr && method_ == "hqq") {
       const Value* weights = inner->find("weight_quant_params");
@@ -530,7 +531,7 @@ class Resolver {
   }
 
   const Value& file_;
-  const Value& inner_;  // where modelopt's side file has its keys
+  const Value& inner_;  // place of the keys in modelopt's side file
   std::vector<std::string>& assumed_;
   Diagnostics& diagnostics_;
   std::string method_;
@@ -551,7 +552,7 @@ Value dtype_of_quantization(const Value& quantization, const std::vector<StoredM
   if (!resolver.read()) {
     if (diagnostics.list().size() == before)
       assumed.push_back(
-          fmt::format("quantization_config {} is not known: weights are priced with 16 bits, dtype says it otherwise",
+          fmt::format("quantization_config {} is not known: weights are estimated with 16 bits; set dtype to change this",
                       resolver.method().empty() ? "without quant_method" : resolver.method()));
     return {};
   }
@@ -583,7 +584,7 @@ Value dtype_of_quantization(const Value& quantization, const std::vector<StoredM
   for (const auto& [part, types] : parts) {
     const bool end = part == "head" || part == "embeddings";
     const Word usual = end ? Word() : main;
-    // A word for attention would count for layers with a state as well.
+    // A word for attention would also apply to layers with a state.
     const bool told = part == "state" && parts.contains("attention") && parts.at("attention") != types;
     if (types.size() == 1 && types.begin()->first == usual && !told) continue;
     double sum = 0.0;

@@ -1,4 +1,4 @@
-// Which file describes a model, and what lies beside it.
+// Finds the file that describes a model, and the files next to it.
 #include "sim/foundation/config/json.h"
 #include "sim/hardware/presets/hugging_face.h"
 #include "sim/hardware/presets/weight_files.h"
@@ -98,7 +98,7 @@ Value read_model_file(const std::string& path, Diagnostics& diagnostics, bool mo
   else if (fs::exists(beside, ignored))
     model = read_config(beside, own, module);
   else
-    own.add({path, 0, 0}, "a safetensors file does not say how many heads a model has, allowed: one beside its config.json");
+    own.add({path, 0, 0}, "a safetensors file does not state how many heads a model has, allowed: one next to its config.json");
   for (const Diagnostic& mistake : own.list()) diagnostics.add(mistake.where, mistake.message);
   return own.empty() ? model : Value();
 }

@@ -52,13 +52,13 @@ const Value* find_preset(PresetKind kind, const std::string& name) {
   return nullptr;
 }
 
-// What a text may be that names no preset.
+// The kinds of text that are allowed other than a preset's name.
 std::string files_of(PresetKind kind) {
   if (kind == PresetKind::model) return "the path of a .yaml file, a config.json or its folder, or a GGUF file";
   return kind == PresetKind::acceptance ? "the path of a file with acceptance by depth and rank" : "the path of a .yaml file";
 }
 
-// The preset that a name of Hugging Face may stand for, "meta-llama/Llama-3.1-8B-Instruct" for llama-3.1-8b; "" if there is none.
+// The preset that a name of Hugging Face may refer to, "meta-llama/Llama-3.1-8B-Instruct" for llama-3.1-8b; "" if there is none.
 std::string preset_like(PresetKind kind, const std::string& path) {
   std::string name = path.substr(path.find_last_of('/') + 1);
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -73,8 +73,9 @@ std::string preset_like(PresetKind kind, const std::string& path) {
 void report_unknown(PresetKind kind, const Value& name, Diagnostics& diagnostics) {
   std::error_code ignored;
   if (kind == PresetKind::model && std::filesystem::is_directory(name.text, ignored)) {
-    diagnostics.add(name.where,
-                    fmt::format("model {}: the folder holds no config.json and no GGUF file, allowed: one that does", name.text));
+    diagnostics.add(
+        name.where,
+        fmt::format("model {}: the folder holds no config.json and no GGUF file, allowed: a folder with one of them", name.text));
     return;
   }
   if (name.text.find('/') != std::string::npos && !std::filesystem::exists(name.text, ignored)) {
@@ -91,7 +92,7 @@ void report_unknown(PresetKind kind, const Value& name, Diagnostics& diagnostics
 
 constexpr int kMaxDepth = 8;
 
-// The keys of `changes` in place of those of `base`; maps within them alike, so that one calibrated figure can be changed.
+// The keys of `changes` override those of `base`, also within nested maps, so that one calibrated figure can be changed.
 void replace_keys(Value& base, const Value& changes) {
   for (const config::Field& field : changes.fields) {
     Value* old = base.find(field.key);
@@ -115,7 +116,7 @@ Value from_file(PresetKind kind, const Value& spec, const std::optional<std::str
     if (mistake.where.line > 0)
       diagnostics.add(mistake.where, mistake.message);
     else {
-      // Of a model's files the one that is wrong.
+      // If a model has several files, names the one with the mistake.
       const bool other = !mistake.where.file.empty() && mistake.where.file != spec.text && (!json || mistake.where.file != *json);
       diagnostics.add(spec.where, fmt::format("{} {}: {}{}", name_of(kind), spec.text, other ? mistake.where.file + ": " : "",
                                               mistake.message));
@@ -161,7 +162,7 @@ Value resolve(PresetKind kind, const Value& spec, int depth, Diagnostics& diagno
   const Value* name = spec.find("preset");
   const Value* same = kind == PresetKind::model ? spec.find("model") : nullptr;  // the word that fits there
   if (name != nullptr && same != nullptr) {
-    diagnostics.add(same->where, "model is given beside preset, allowed: one of them, for they say the same");
+    diagnostics.add(same->where, "model is given together with preset, allowed: one of them, because they mean the same");
     return {};
   }
   if (name == nullptr) name = same;

@@ -18,21 +18,21 @@ const char* name_of(PresetKind kind);
 
 struct BuiltInFile {
   const char* name;
-  const char* path;  // where it lies in the repository, for messages
+  const char* path;  // its path in the repository, for messages
   const char* text;
 };
 struct Preset : BuiltInFile {
   PresetKind kind;
 };
 const std::vector<Preset>& presets();              // generated, see cmake/presets.cmake
-const std::vector<BuiltInFile>& kernel_presets();  // configs/kernels: fits of single kernels, apart because they are long
+const std::vector<BuiltInFile>& kernel_presets();  // configs/kernels: fits of single kernels, separate because they are long
 
 // Names and aliases of a kind's presets, in order.
 std::vector<std::string> preset_names(PresetKind kind);
 // Other names of a preset.
 std::vector<std::string> aliases_of(const Preset& preset);
 
-// What an option or a table asks for, each part as a config would write it, with the place that messages name.
+// A preset or file chosen by an option or a table, each part as a config would write it, with the place that messages name.
 struct PresetChoice {
   struct Change {
     std::string key;
@@ -41,13 +41,13 @@ struct PresetChoice {
   };
   std::string name;  // a preset's name, the path of a file, or a map in braces
   Location where;
-  std::vector<Change> changes;  // settings that replace the preset's
+  std::vector<Change> changes;  // settings that override the preset's
 };
 // The choice as a config holds it: the name alone, or {preset: NAME, KEY: TEXT, ...}. Reports broken YAML in braces.
 config::Value to_config(const PresetChoice& choice, Diagnostics& diagnostics);
 
-// What `spec` names: a preset (one of its aliases), the path of a .yaml file, or a map: {preset: NAME, ...} with keys that
-// replace the preset's, or a whole description. A null value after reporting.
+// The description that `spec` names: a preset (or alias), the path of a .yaml file, or a map. The map is {preset: NAME, ...} with
+// keys that override the preset's, or a whole description. A null value after reporting.
 config::Value resolve_preset(PresetKind kind, const config::Value& spec, Diagnostics& diagnostics);
 
 }  // namespace specsim::cost

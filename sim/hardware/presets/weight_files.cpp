@@ -102,7 +102,7 @@ constexpr std::array<Rule, 77> kRules = {{{"vision", "other"},
                                           {".proj.", "dense"},
                                           {"bias", "small"}}};
 
-// The number of a name's layer: model.layers.7.mlp, blk.7.ffn_up, h.7.attn.
+// The layer number in a name: model.layers.7.mlp, blk.7.ffn_up, h.7.attn.
 std::optional<std::size_t> layer_of(std::string_view name) {
   for (const std::string_view before : {"layers.", "blk.", "blocks.", "h."}) {
     const std::size_t at = name.find(before);
@@ -152,7 +152,7 @@ std::vector<std::string> safetensors_files(const std::string& path, std::vector<
     for (const config::Field& entry : map->fields) {
       const std::string& file = entry.value.text;
       if (!entry.value.is_scalar() || file.empty() || fs::path(file).filename() != file) {
-        diagnostics.add(entry.value.where, fmt::format("tensor {} lies in {}, allowed: a file's name, beside the index",
+        diagnostics.add(entry.value.where, fmt::format("tensor {} is in {}, allowed: the name of a file next to the index",
                                                        config::quote_for_message(entry.key), config::found_text(entry.value)));
         return {};
       }

@@ -1,4 +1,4 @@
-// The weights that lie with a model, by the headers of its safetensors or GGUF files.
+// The weight files of a model, read from the headers of its safetensors or GGUF files.
 #pragma once
 
 #include "sim/foundation/config/gguf_file.h"
@@ -25,12 +25,12 @@ struct TensorSum {
 };
 using StoredParts = std::map<std::string, std::map<std::string, TensorSum>>;  // [part][type]
 
-// The safetensors files that `path` names: itself, or those of a folder. Empty: it has none. Where an index names files that are
-// missing, these are in `missing`.
+// The safetensors files that `path` names: the file itself, or those of a folder. Empty: there are none. If an index names files
+// that do not exist, these are in `missing`.
 std::vector<std::string> safetensors_files(const std::string& path, std::vector<std::string>& missing, Diagnostics& diagnostics);
 
-// What their headers say. `layers`: the model's, 0 where they are not known; those from this number on are the module's for
-// further tokens. Reports a file that is none.
+// Sums of the tensors in the files' headers. `layers`: number of the model's layers, 0 if unknown; layers from this number on
+// belong to the module for further tokens. Reports a file that is not safetensors.
 StoredParts stored_parts(const std::vector<std::string>& files, std::size_t layers, Diagnostics& diagnostics);
 
 // {part: {type: {tensors, elements, bytes}}}

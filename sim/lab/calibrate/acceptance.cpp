@@ -23,7 +23,7 @@ report::Estimate tokens_per_round(const plan::AcceptanceCurve& curve, int draft_
   const auto k = static_cast<std::size_t>(draft_length);
   std::vector<double> parts;
   for (const std::vector<double>& part : curve.parts) parts.push_back(part[k]);
-  report::Estimate estimate = report::mean_of(parts);  // the parts' mean is the curve's, but for rounding
+  report::Estimate estimate = report::mean_of(parts);  // the parts' mean equals the curve's, except for rounding
   estimate.value = curve.tokens_per_round[k];
   estimate.freedom = curve.freedom;
   return estimate;
@@ -59,7 +59,7 @@ std::vector<TemperatureAcceptance> measure_acceptances(const LoadedModels& model
       own.curve = curve_of(own.measured, "prompts", longest);
       own.tokens_per_round = own.curve->tokens_per_round;
     }
-    own.tokens_per_round.resize(static_cast<std::size_t>(longest) + 1, kNotMeasured);  // no request may be as long
+    own.tokens_per_round.resize(static_cast<std::size_t>(longest) + 1, kNotMeasured);  // no request may be that long
     own.tokens_per_round.front() = 1.0;
     own.tokens_per_round.back() = own.measured.tokens_per_round();
   }
@@ -98,12 +98,12 @@ const std::vector<report::Column<Condition>>& acceptance_columns() {
        [](const Row& r) { return csv_real(r.tally.alpha_of_distributions(), 6); }},
       {"z", "1", "(alpha_outcomes - alpha_distributions) / its standard error",
        [](const Row& r) { return csv_real(r.tally.z(), 4); }},
-      {"kl_nats_of_finite", "nats", "mean of KL(target, draft) where it is finite",
+      {"kl_nats_of_finite", "nats", "mean of KL(target, draft) over positions where it is finite",
        [](const Row& r) {
          const double finite = r.judged() - static_cast<double>(r.tally.kl_infinite);
          return finite > 0.0 ? csv_real(r.tally.kl / finite, 6) : "";
        }},
-      {"kl_infinite", "1", "positions where it is not: a token that the draft never gives",
+      {"kl_infinite", "1", "positions where it is infinite: the draft gives a token probability 0",
        [](const Row& r) { return std::to_string(r.tally.kl_infinite); }},
       {"target_entropy_nats", "nats", "mean entropy of the target's distributions",
        [](const Row& r) { return csv_real(r.tally.target_entropy / r.judged(), 6); }},
@@ -125,7 +125,7 @@ const std::vector<report::Column<AcceptedCount>>& accepted_count_columns() {
   static const std::vector<report::Column<Row>> list = {
       {"temperature", "1", "temperature of both models", report::field(&Row::temperature, 6)},
       {"accepted", "tokens", "drafts accepted in a round", report::field(&Row::accepted)},
-      {"rounds", "1", "rounds that accepted so many", report::field(&Row::rounds)},
+      {"rounds", "1", "rounds that accepted this many", report::field(&Row::rounds)},
   };
   return list;
 }

@@ -1,5 +1,5 @@
-// What a calibration on a GPU says while it measures. Its tables are handed over as soon as they have grown, so that a run that
-// is cut short leaves what it has measured.
+// Reports of a calibration on a GPU while it measures. Its tables are handed over whenever they have grown, so that a run that is
+// cut short keeps what it has measured.
 #pragma once
 
 #include "sim/foundation/report/column.h"
@@ -14,7 +14,7 @@
 
 namespace specsim::calibrate {
 
-// A line of passes.csv on a GPU.
+// A row of passes.csv on a GPU.
 struct GpuPass {
   std::string model;    // target, draft
   std::string weights;  // real, random, enlarged
@@ -23,17 +23,17 @@ struct GpuPass {
   std::size_t context = 0;
   llm::Quartiles seconds;
   std::size_t bytes = 0;    // bytes that the pass reads
-  double read_share = 0.0;  // share of the bandwidth at which the device reads memory alone
+  double read_share = 0.0;  // share of the bandwidth of a kernel that only reads memory
   std::uint64_t logits_hash = 0;
   [[nodiscard]] double rate() const { return static_cast<double>(bytes) / seconds.median; }
 };
 
-// What a round spends beside its passes, as shares of the round's time.
+// The parts of a round outside its passes, as shares of the round's time.
 struct BesidePasses {
   std::size_t batch = 1;
   int draft_length = 0;
   std::size_t launches = 0;
-  double host_share = 0.0;      // the host, and launches with nothing to do
+  double host_share = 0.0;      // the host, and launches of empty kernels
   double sampling_share = 0.0;  // draws and acceptance
 };
 
@@ -44,7 +44,7 @@ struct Streams {
   llm::Quartiles both;
 };
 
-// A line of validation.csv on a GPU: runs of one temperature, batch and draft length.
+// A row of validation.csv on a GPU: runs of one temperature, batch and draft length.
 struct GpuRun : ValidationRow {
   std::string weights;
   std::size_t sequences = 0;
@@ -57,7 +57,7 @@ struct GpuRun : ValidationRow {
 class GpuObserver : boost::noncopyable {
  public:
   virtual ~GpuObserver() = default;
-  // A file of the results, whole, anew whenever it has grown.
+  // A file of the results, complete, handed over again whenever it has grown.
   virtual void file(const std::string& name, const std::string& text) = 0;
   virtual void progress(const std::string& unit, double done, double all) = 0;
   virtual void bandwidth(const cuda::Bandwidth& bandwidth) = 0;
@@ -65,13 +65,13 @@ class GpuObserver : boost::noncopyable {
   virtual void no_room(const std::string& model, std::size_t batch, std::size_t context) = 0;  // its cache does not fit
   virtual void beside_passes(const BesidePasses& shares) = 0;
   virtual void streams(const Streams& streams) = 0;
-  virtual void warning(const std::string& text) = 0;           // what the cost table kept and a reader should know
-  virtual void no_predictions(const std::string& reason) = 0;  // what was measured makes no cost table
-  virtual void rounds(const Errors& errors) = 0;               // errors of what the cost table predicts of rounds
+  virtual void warning(const std::string& text) = 0;           // notes on the cost table for the reader
+  virtual void no_predictions(const std::string& reason) = 0;  // the measurements make no cost table
+  virtual void rounds(const Errors& errors) = 0;               // errors of the rounds that the cost table predicts
   virtual void run(const GpuRun& run) = 0;
 };
 
-// Rows of a table that is handed over anew whenever it has grown.
+// Rows of a table that is handed over again whenever it has grown.
 template <class Row>
 class GrowingTable {
  public:
@@ -97,9 +97,9 @@ std::vector<report::Column<Row>> time_columns(llm::Quartiles Row::*time) {
   return {{"ms", "ms", "median", ms(&llm::Quartiles::median)},
           {"ms_quartile_1", "ms", "lower quartile", ms(&llm::Quartiles::low)},
           {"ms_quartile_3", "ms", "upper quartile", ms(&llm::Quartiles::high)},
-          {"samples", "1", "times that it was timed", [time](const Row& r) { return std::to_string((r.*time).samples); }}};
+          {"samples", "1", "number of timings", [time](const Row& r) { return std::to_string((r.*time).samples); }}};
 }
-// Columns of several lists, in their order.
+// The columns of several lists, in order.
 template <class Row>
 std::vector<report::Column<Row>> joined(std::vector<report::Column<Row>> first, const std::vector<report::Column<Row>>& second,
                                         const std::vector<report::Column<Row>>& third = {}) {

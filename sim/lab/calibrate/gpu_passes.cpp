@@ -15,7 +15,7 @@ namespace {
 
 using report::csv_real;
 
-// A line of bandwidth.csv.
+// A row of bandwidth.csv.
 struct BandwidthRow {
   std::string what;
   std::size_t bytes = 0;  // moved, read and written
@@ -43,19 +43,19 @@ const std::vector<report::Column<GpuPass>>& gpu_pass_columns() {
                   time_columns(&Row::seconds),
                   {{"bytes", "bytes", "weights, keys and values that the pass reads", report::field(&Row::bytes)},
                    {"gb_per_s", "GB/s", "bytes / median", [](const Row& r) { return csv_real(1e-9 * r.rate(), 6); }},
-                   {"share_of_read_bandwidth", "1", "gb_per_s / that of reading alone",
+                   {"share_of_read_bandwidth", "1", "gb_per_s / that of a kernel that only reads",
                     [](const Row& r) { return fmt::format("{:.4f}", r.read_share); }},
                    {"logits_hash", "", "hash of the last row of logits",
                     [](const Row& r) { return fmt::format("{:016x}", r.logits_hash); }}});
   return list;
 }
 
-// A line of terms.csv.
+// A row of terms.csv.
 struct TermRow {
   std::string what;
   std::size_t batch = 1;
   int draft_length = 0;
-  llm::Quartiles seconds;    // the median alone, a sum of medians: no quartiles, no samples
+  llm::Quartiles seconds;    // only the median, a sum of medians: no quartiles, no samples
   std::size_t launches = 0;  // 0: not counted
   double share = std::numeric_limits<double>::quiet_NaN();
 };
@@ -84,7 +84,7 @@ const std::vector<report::Column<TermRow>>& term_columns() {
   return list;
 }
 
-// A line of streams.csv.
+// A row of streams.csv.
 struct StreamRow {
   std::string what;
   int target_passes = 0;
@@ -96,8 +96,8 @@ const std::vector<report::Column<StreamRow>>& stream_columns() {
   using Row = StreamRow;
   static const std::vector<report::Column<Row>> list =
       joined<Row>({{"what", "", "target, draft, both at once", report::field(&Row::what)},
-                   {"target_passes", "1", "one after the other", report::field(&Row::target_passes)},
-                   {"draft_passes", "1", "one after the other", report::field(&Row::draft_passes)}},
+                   {"target_passes", "1", "number of target passes, one after the other", report::field(&Row::target_passes)},
+                   {"draft_passes", "1", "number of draft passes, one after the other", report::field(&Row::draft_passes)}},
                   time_columns(&Row::seconds));
   return list;
 }
@@ -162,8 +162,8 @@ void GpuPasses::time_passes() {
   };
   for (const std::size_t batch : setup_.settings.batches)
     for (const std::size_t context : setup_.contexts) {
-      // Only contexts that every batch fits make a table without holes. Asked while no cache is there: beside one, the largest
-      // would seem not to fit.
+      // Only contexts that every batch fits make a table without holes. The check runs while no cache is allocated; otherwise the
+      // largest context would seem not to fit.
       const bool every_batch = holds(setup_.target, setup_.settings.batches.back(), context);
       for (const OnDevice* const m : {&setup_.target, &setup_.draft}) {
         if (!holds(*m, batch, context)) {
@@ -178,7 +178,7 @@ void GpuPasses::time_passes() {
 }
 
 GpuPasses::RoundTime GpuPasses::time_round(std::size_t batch, int draft_length, bool graphs) const {
-  // Next to nothing is cached, so that rounds are the shortest, and what is not passes is the largest share of them.
+  // Almost nothing is cached. So rounds are the shortest, and the work outside passes is the largest share of them.
   cuda::Rounds rounds(*setup_.target.model, draft_length > 0 ? setup_.draft.model.get() : nullptr,
                       {.draft_length = draft_length, .batch = batch, .capacity = kMargin, .graphs = graphs},
                       rng::make_key(setup_.settings.seed, 1));
@@ -219,14 +219,14 @@ void GpuPasses::time_terms() {
       terms_[{batch, k}] = k * terms.draw.median + terms.accept.median;
       table.write();
     }
-  // With filters: a draw of a distribution that is cut.
+  // With filters: a draw from a distribution that is cut.
   const int longest = setup_.settings.draft_lengths.back();
   const cuda::Terms cut = cuda::measure_terms(*setup_.device, vocab, 1, longest, {.top_k = 50, .top_p = 0.95}, repetitions);
   table.add({"draw_top_k_top_p", 1, longest, cut.draw});
   table.add({"accept_top_k_top_p", 1, longest, cut.accept});
   const llm::Quartiles empty = cuda::time_empty_launch(*setup_.device, repetitions);
   table.add({"empty_launch", 1, 0, empty});
-  // The host: a round as the host sees it less what the device takes, and the same launches without a graph.
+  // The host's time: a round as the host sees it less the device's time; and the same launches without a graph.
   for (const std::size_t batch : setup_.settings.batches)
     for (const int k : {0, longest}) {
       const RoundTime launched = time_round(batch, k, false);

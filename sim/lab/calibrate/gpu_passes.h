@@ -1,4 +1,4 @@
-// What a GPU takes for passes of the two models, for what a round does beside them, and for both models at once.
+// Times on a GPU: passes of each of the two models, passes of both at once, and the rest of a round.
 #pragma once
 
 #include "sim/hardware/latency/table.h"
@@ -17,18 +17,18 @@ class GpuPasses {
   void measure_bandwidth();
   void time_passes();  // after the bandwidth
   void time_terms();
-  // Target and draft at once, on two streams: how much of the shorter one is hidden.
+  // Target and draft at once, on two streams: measures how much of the shorter one is hidden.
   void time_streams();
 
   [[nodiscard]] std::size_t timed() const { return timed_; }  // passes
   [[nodiscard]] const std::vector<cost::MeasuredPass>& cost_table() const { return cost_table_; }
-  // Seconds of a round beside its passes: distributions, draws, acceptance, the host.
+  // Seconds of a round outside its passes: distributions, draws, acceptance, the host.
   [[nodiscard]] double beside_passes(std::size_t batch, int draft_length) const {
     return terms_.at({batch, draft_length}) + host_.at(batch);
   }
 
  private:
-  // What rounds of this size take: the device's time, and the host's beside it.
+  // Time of rounds of this size: the device's, and the host's in addition.
   struct RoundTime {
     llm::Quartiles device;
     llm::Quartiles host;
@@ -37,7 +37,7 @@ class GpuPasses {
   [[nodiscard]] RoundTime time_round(std::size_t batch, int draft_length, bool graphs) const;
   void time_passes_of(const OnDevice& model, std::size_t batch, std::size_t context, bool every_batch_fits,
                       GrowingTable<GpuPass>& passes);
-  // Tokens of a target's timed passes, ascending; those of the cost table alone, without the larger ones.
+  // Tokens of a target's timed passes, in ascending order; only those of the cost table, without the larger ones.
   [[nodiscard]] std::vector<std::size_t> table_tokens() const;
   [[nodiscard]] std::vector<std::size_t> target_tokens() const;
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kNoPrediction = std::numeric_limits<double>::quiet_NaN();
 
-// A line of rounds.csv.
+// A row of rounds.csv.
 struct GpuRound {
   std::size_t batch = 1;
   int draft_length = 0;
@@ -34,14 +34,14 @@ const std::vector<report::Column<GpuRound>>& gpu_round_columns() {
                    {"draft_length", "tokens", "drafted in the round", report::field(&Row::draft_length)},
                    {"context", "tokens", "tokens that each sequence has cached", report::field(&Row::context)}},
                   time_columns(&Row::seconds),
-                  {{"predicted_ms", "ms", "its passes by the cost table, and what is beside them",
+                  {{"predicted_ms", "ms", "its passes by the cost table, and the round's other work",
                     [](const Row& r) { return report::csv_real(1e3 * r.predicted, 6); }},
                    {"error", "1", "predicted_ms / ms - 1",
                     [](const Row& r) { return std::isnan(r.error()) ? "" : fmt::format("{:+.5f}", r.error()); }}});
   return list;
 }
 
-// A line of generation.csv: a prompt decoded at temperature 0.
+// A row of generation.csv: a prompt decoded at temperature 0.
 struct Generation {
   int draft_length = 0;
   std::size_t tokens = 0;
@@ -54,7 +54,7 @@ const std::vector<report::Column<Generation>>& generation_columns() {
   static const std::vector<report::Column<Row>> list = joined<Row>(
       {{"draft_length", "tokens", "drafted a round", report::field(&Row::draft_length)},
        {"tokens", "tokens", "emitted", report::field(&Row::tokens)},
-       {"rounds", "1", "rounds that it took", report::field(&Row::rounds)}},
+       {"rounds", "1", "rounds of the run", report::field(&Row::rounds)}},
       time_columns(&Row::seconds), {{"ms_per_token", "ms", "median / tokens", [](const Row& r) {
                                        return report::csv_real(1e3 * r.seconds.median / static_cast<double>(r.tokens), 6);
                                      }}});
@@ -89,13 +89,13 @@ GpuRuns::GpuRuns(GpuSetup& setup, const GpuPasses& passes, GpuObserver& observer
   try {
     cost_ = cost::cost_of_passes(passes.cost_table(), "cost_table.csv");
     for (const std::string& warning : cost_->warnings()) observer_.warning(warning);
-  } catch (const BadInput& bad) {  // what comes after is measured all the same
+  } catch (const BadInput& bad) {  // the measurements that follow are made all the same
     observer_.no_predictions(bad.what());
   }
 }
 
-// Seconds of a round from what was timed apart. Its first draft pass always reads two tokens: a graph has one shape.
-// NaN without a table, and at a context that it leaves out.
+// Seconds of a round, from separately timed passes. Its first draft pass always reads two tokens, because a graph has one shape.
+// NaN without a table, and at a context that the table lacks.
 double GpuRuns::predicted(std::size_t batch, int draft_length, double context) const {
   return predicted_passes(batch, draft_length, context) + passes_.beside_passes(batch, draft_length);
 }
@@ -116,7 +116,7 @@ void GpuRuns::time_rounds() {
   constexpr int kToWarmUp = 2;
   for (const std::size_t batch : setup_.settings.batches)
     for (std::size_t c = 0; c < contexts.size(); ++c) {
-      // Between the knots of the table; behind the last one there is none, just before it a round still fits.
+      // Between the knots of the table. There is none after the last knot; a round still fits just before it.
       const auto longest = static_cast<std::size_t>(setup_.settings.draft_lengths.back());
       if (c + 1 == contexts.size() && contexts[c] < longest + 2) continue;
       const std::size_t context = c + 1 < contexts.size() ? (contexts[c] + contexts[c + 1]) / 2 : contexts[c] - longest - 1;
@@ -141,7 +141,7 @@ void GpuRuns::time_rounds() {
   observer_.rounds(errors);
 }
 
-// What other prompts' distributions say, from the small models on the CPU.
+// Forecast from the distributions of other prompts, computed by the small models on the CPU.
 Forecast GpuRuns::forecast_on_cpu(double temperature) const {
   LoadedModels models;
   models.pair.team = std::make_shared<llm::ThreadTeam>(setup_.settings.threads);
@@ -192,7 +192,7 @@ void GpuRuns::run_group(cuda::Rounds& rounds, std::size_t first, bool prepare, G
   }
 }
 
-// Held-out prompts decoded at one temperature, batch and draft length, every round timed; no rounds where none fits.
+// Decodes the held-out prompts at one temperature, batch and draft length, with every round timed; no rounds if none fits.
 GpuRun GpuRuns::run_held_out(double temperature, std::size_t batch, int draft_length) {
   GpuRun run;
   run.temperature = temperature;
@@ -206,7 +206,7 @@ GpuRun GpuRuns::run_held_out(double temperature, std::size_t batch, int draft_le
   cuda::Rounds rounds(*setup_.target.model, draft_length > 0 ? setup_.draft.model.get() : nullptr, settings,
                       rng::make_key(setup_.settings.seed, rng::hash_text("runs on a GPU")));
   llm::MeasuredAcceptance counts;
-  // Groups of as many prompts as the batch; few of them where rounds take long, so that all of the grid is measured.
+  // Groups of as many prompts as the batch; only a few groups if rounds are slow, so that the whole grid is measured.
   const std::size_t groups =
       std::min(setup_.held_out.size() / batch,
                draft_length == 0 ? std::size_t{2} : std::max<std::size_t>(2, (setup_.settings.quick ? 2 : 16) / batch));
@@ -221,12 +221,12 @@ std::string GpuRuns::decode() {
   ValidationSummary summary;
   std::string text;
   const std::vector<double>& temperatures = setup_.settings.temperatures;
-  // From the highest, which says the most: a run that is cut short has it.
+  // From the highest temperature down, because it is the most informative: a run that is cut short then has it.
   for (auto at = temperatures.rbegin(); at != temperatures.rend(); ++at) {
     const Forecast expected = forecast_on_cpu(*at);
     observer_.file(fmt::format("trace_t{:g}.jsonl", *at), expected.trace);
     for (const std::size_t batch : setup_.settings.batches) {
-      double plain = 0.0;  // seconds a token of each sequence
+      double plain = 0.0;  // seconds per token of each sequence
       double plain_predicted = 0.0;
       for (const int k : setup_.lengths()) {
         GpuRun run = run_held_out(*at, batch, k);
@@ -241,13 +241,14 @@ std::string GpuRuns::decode() {
         }
         run.speedup = plain / per_token;
         run.predicted_speedup = plain_predicted / predicted_per_token;
-        summary.add(run, batch == setup_.settings.batches.front());  // others decode the same prompts by the same uniforms
+        summary.add(run,
+                    batch == setup_.settings.batches.front());  // other batches decode the same prompts with the same uniforms
         observer_.run(run);
         table.add(std::move(run));
         table.write();
       }
     }
-    // After every temperature: a run that is cut short has said something too.
+    // After every temperature, so that a run that is cut short leaves a report too.
     text = fmt::format("weights: {} (target), {} (draft)\ntemperatures: {:g} to {:g}\n{}", to_text(setup_.target.weights->origin),
                        to_text(setup_.draft.weights->origin), *at, temperatures.back(), summary.text());
     observer_.file("summary.txt", text);
@@ -260,7 +261,7 @@ std::size_t write_for_baselines(GpuSetup& setup, GpuObserver& observer) {
   std::string tokens;
   for (const Token token : prompt) tokens += fmt::format("{}{}", tokens.empty() ? "" : " ", token);
   observer.file("prompt.txt", tokens + "\n");
-  // As in verification: eight rows at a time.
+  // Eight rows at a time, as in verification.
   const auto cache = setup.target.model->make_cache(1, setup.capacity);
   std::string bytes;
   for (std::size_t at = 0; at < prompt.size(); at += 8) {

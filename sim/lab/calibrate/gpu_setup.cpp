@@ -14,9 +14,9 @@ namespace specsim::calibrate {
 namespace {
 
 constexpr double kGiB = 0x1.0p30;
-constexpr double kKeptFree = 0.04;  // share of a device's memory that is left to libraries and graphs
+constexpr double kKeptFree = 0.04;  // share of a device's memory left to libraries and graphs
 
-// "4096x14336x32"; empty for what is none.
+// Parses "4096x14336x32"; empty if the text has another form.
 std::vector<std::size_t> sizes_of(const std::string& text) {
   std::vector<std::size_t> sizes;
   for (std::size_t at = 0; at <= text.size();) {
@@ -29,14 +29,15 @@ std::vector<std::size_t> sizes_of(const std::string& text) {
   return sizes;
 }
 
-// A model for the device. `enlarge`: the option's text, "" for none.
+// A model for the device. `enlarge`: the option's text, "" if not given.
 OnDevice describe_on_device(const std::string& name, const char* option, const std::string& enlarge, const char* enlarge_option,
                             std::size_t context) {
   OnDevice loaded;
   loaded.name = name;
   if (!llm::is_model(name)) {
     const cost::ModelShape shape = read_shape(name, option);
-    if (!enlarge.empty()) throw BadInput({enlarge_option, 0, 0}, "given with a shape, allowed: with a model's directory");
+    if (!enlarge.empty())
+      throw BadInput({enlarge_option, 0, 0}, "given together with a shape, allowed: with a model's directory");
     loaded.config = llm::config_of_shape(shape, context + kMargin);
     return loaded;
   }
@@ -49,7 +50,7 @@ OnDevice describe_on_device(const std::string& name, const char* option, const s
   if (enlarge.empty()) return loaded;
   const std::vector<std::size_t> size = sizes_of(enlarge);
   const llm::ModelConfig& small = loaded.config;
-  const std::size_t unit = small.heads / small.kv_heads * small.head_dim;  // what a group of heads takes of `hidden`
+  const std::size_t unit = small.heads / small.kv_heads * small.head_dim;  // columns of `hidden` that a group of heads needs
   if (size.size() != 3 || size[0] < small.hidden || size[1] < small.ffn || size[2] < small.layers || size[0] % unit != 0)
     throw BadInput({enlarge_option, 0, 0},
                    fmt::format("{}, allowed: HIDDENxFFNxLAYERS, at least {}x{}x{}, hidden a multiple of {}",
@@ -74,7 +75,7 @@ double spare_bytes(const cuda::Device& device) {
   return static_cast<double>(device.free_memory()) - kKeptFree * static_cast<double>(device.info().memory);
 }
 
-// What the device must hold is added up before any of it is taken.
+// Adds up the device memory that is needed before any of it is allocated.
 void check_device_memory(const cuda::Device& device, const std::vector<std::pair<std::string, std::size_t>>& parts) {
   double sum = 0.0;
   std::string list;
@@ -84,8 +85,9 @@ void check_device_memory(const cuda::Device& device, const std::vector<std::pair
   }
   const double free = spare_bytes(device);
   if (sum > free)
-    throw BadInput({device.info().name, 0, 0}, fmt::format("{:.2f} GiB are needed ({}), allowed: the {:.2f} GiB that are free",
-                                                           sum / kGiB, list, free / kGiB));
+    throw BadInput(
+        {device.info().name, 0, 0},
+        fmt::format("{:.2f} GiB are needed ({}), allowed: at most the {:.2f} GiB that are free", sum / kGiB, list, free / kGiB));
 }
 
 }  // namespace
@@ -100,10 +102,10 @@ void GpuSetup::load() {
   const std::unique_ptr<llm::Tokenizer> tokenizer =
       shared_tokenizer(target.name, target.config.vocab, draft.name, draft.config.vocab);
   if (trained() == (draft.small == nullptr))
-    throw BadInput({draft.name, 0, 0}, "a shape beside a model, allowed: two shapes or two models");
+    throw BadInput({draft.name, 0, 0}, "a shape together with a model, allowed: two shapes or two models");
   if (trained()) {
-    if (gpu.contexts_given) throw BadInput({"--contexts", 0, 0}, "given with models' directories, allowed: with shapes");
-    // Positions beyond the trained context have no angle: runs end early enough for the longest timed pass.
+    if (gpu.contexts_given) throw BadInput({"--contexts", 0, 0}, "given together with models' directories, allowed: with shapes");
+    // Positions beyond the trained context have no rotary angle, so runs end early enough for the longest timed pass.
     const std::size_t context = std::min(target.config.context, draft.config.context);
     const auto longest = static_cast<std::size_t>(settings.draft_lengths.back());
     if (context < 4 * longest + 16)
@@ -115,7 +117,8 @@ void GpuSetup::load() {
     capacity = contexts.back();
   }
   if (gpu.for_baselines && (!trained() || target.enlarged || draft.enlarged))
-    throw BadInput({"--peers", 0, 0}, "given with random or enlarged weights, allowed: with models' directories as they are");
+    throw BadInput({"--peers", 0, 0},
+                   "given together with random or enlarged weights, allowed: with unchanged models' directories");
   if (!trained()) return;
   const auto read = [&](const std::string& path, const char* option) {
     return load_prompts(path, option, settings, tokenizer.get(), target.config,

@@ -1,4 +1,4 @@
-// What a calibration on a GPU works with: the device, two models on it, prompts.
+// The inputs of a calibration on a GPU: the device, two models on it, prompts.
 #pragma once
 
 #include "sim/lab/calibrate/models.h"
@@ -10,21 +10,21 @@
 
 namespace specsim::calibrate {
 
-constexpr std::size_t kMostRows = 640;  // the most rows that a timed pass has
+constexpr std::size_t kMostRows = 640;  // the most rows of a timed pass
 constexpr std::size_t kMargin = 160;    // positions beyond the longest timed context
 
-// What is asked for beside Settings; the values are the command's defaults.
+// Settings for a GPU in addition to Settings; the values are the command's defaults.
 struct GpuSettings {
   int number = 0;                                                // the device's number, counted from 0
   std::vector<std::size_t> contexts = {128, 2048, 8192, 16384};  // cached tokens of timed passes of shapes, ascending
-  bool contexts_given = false;                                   // the user named the contexts
-  std::string enlarge;           // "HIDDENxFFNxLAYERS" around the target that compute the same function; "": the target as it is
+  bool contexts_given = false;                                   // the contexts were given by the user
+  std::string enlarge;  // "HIDDENxFFNxLAYERS" of a larger model that computes the target's function; "": the target as it is
   std::string enlarge_draft;     // the same for the draft
-  bool dependent_launch = true;  // programmatic dependent launch: kernels start as those before them end
-  bool for_baselines = false;    // what other programs are held against, and nothing else
+  bool dependent_launch = true;  // programmatic dependent launch: kernels start while the previous ones end
+  bool for_baselines = false;    // only write the files that other programs are compared with
 };
 
-// One of the two models: what it is, before and after it is on the device.
+// One of the two models: its description, and the model itself after it is on the device.
 struct OnDevice {
   std::string name;
   llm::ModelConfig config;
@@ -35,20 +35,20 @@ struct OnDevice {
 };
 
 struct GpuSetup {
-  // Opens the device. Throws BadInput, as do the others.
+  // Opens the device. Like the other members, throws BadInput.
   GpuSetup(Settings settings, GpuSettings gpu_settings);
-  // Reads the models and their prompts, and decides where they are timed; nothing is on the device yet.
+  // Reads the models and their prompts, and chooses the contexts to time; nothing is on the device yet.
   void load();
-  // Puts the models onto the device. Returns the seconds that this took.
+  // Copies the models to the device. Returns the seconds that this took.
   double place();
 
-  // Whether the models have trained weights; else they are shapes with random ones.
+  // Whether the models have trained weights; otherwise they are shapes with random weights.
   [[nodiscard]] bool trained() const { return target.small != nullptr; }
-  // Whether the device has so many bytes to spare.
+  // Whether the device has this many free bytes.
   [[nodiscard]] bool fits(std::size_t bytes) const;
-  // Draft lengths of rounds: plain decoding and what was asked for.
+  // Draft lengths of rounds: decoding without drafts, and the requested lengths.
   [[nodiscard]] std::vector<int> lengths() const;
-  // One line for the manifest: of the device alone, and with the models that are on it.
+  // One line for the manifest: the device alone, or with the models on it.
   [[nodiscard]] std::string device_description() const;
   [[nodiscard]] std::string description() const;
   // The text of device.yaml.
@@ -59,8 +59,8 @@ struct GpuSetup {
   std::unique_ptr<cuda::Device> device;
   OnDevice target;
   OnDevice draft;
-  std::vector<std::size_t> contexts;  // cached tokens at which passes are timed, ascending
-  std::size_t capacity = 0;           // the most tokens that a sequence has in a round
+  std::vector<std::size_t> contexts;  // cached tokens at which passes are timed, in ascending order
+  std::size_t capacity = 0;           // the most tokens of a sequence in a round
   cuda::Limits limits;
   std::vector<llm::Prompt> fitted;
   std::vector<llm::Prompt> held_out;

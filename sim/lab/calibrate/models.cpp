@@ -25,13 +25,13 @@ constexpr std::size_t kRandomContext = 256;  // the context of a shape without w
 constexpr std::size_t kQuickPrompts = 16;
 constexpr double kBytesPerGiB = 0x1.0p30;
 
-// A model before its weights are there.
+// A model before its weights are read or made.
 struct Described {
   std::string name;
   bool random = false;  // a shape
   llm::ModelConfig config;
-  llm::Precision precision = llm::Precision::bf16;  // most of its matrices'
-  std::size_t layers = 0;                           // how many of its layers are run
+  llm::Precision precision = llm::Precision::bf16;  // precision of most of its matrices
+  std::size_t layers = 0;                           // number of its layers that are run
 
   [[nodiscard]] double weight_bytes() const { return static_cast<double>(llm::weight_bytes(config, precision)); }
   [[nodiscard]] double cache_bytes(std::size_t sequences) const {
@@ -56,7 +56,7 @@ Described describe(const std::string& name, const char* option, const Settings& 
   return described;
 }
 
-// The draft; none for a drafter that reads the text alone, the target's own layers for an early exit.
+// The draft. None for a drafter that reads the text alone; for an early exit it is the target's own layers.
 std::optional<Described> describe_draft(const Settings& settings, const Described& target) {
   const auto own = [&] { return std::optional(describe(settings.draft, "--draft", settings)); };
   return std::visit(Overloaded{[&](const DraftModel& /*model*/) { return own(); },
@@ -88,23 +88,23 @@ std::unique_ptr<llm::Model> draft_model(const std::shared_ptr<const llm::Weights
   return llm::make_cpu_model(weights, early != nullptr ? early->layers : weights->config.layers, team);
 }
 
-// Sequences that are kept at once: each point of a cost table keeps its own while it is timed.
+// Number of sequences that are kept at once: each point of a cost table keeps its own while it is timed.
 std::size_t sequences_of(const std::vector<llm::TablePoint>& points, const Settings& settings, bool validates) {
   std::size_t sequences = 0;
   for (const llm::TablePoint& point : points) sequences += point.batch;
-  if (validates) {  // temperature 0 has a table of its own, and runs are timed beside the tables
+  if (validates) {  // temperature 0 has a table of its own, and runs are timed in addition to the tables
     if (settings.temperatures.front() == 0.0 && settings.temperatures.back() > 0.0) sequences *= 2;
     sequences += settings.batches.back();
   }
   return sequences;
 }
 
-// Throws BadInput where the weights, or the caches beside them, do not fit into what memory is left.
+// Throws BadInput if the weights, or the weights and caches together, do not fit into the memory that is left.
 void check_memory(const Described& target, const std::optional<Described>& draft, const Settings& settings,
                   std::size_t sequences) {
   const bool own_draft = draft && !settings.exits_early();
   double target_bytes = target.weight_bytes();
-  // A widened target stands beside the one that acceptance is measured with.
+  // A widened target is in memory together with the one that acceptance is measured with.
   if (settings.widen_mib > 0.0) target_bytes += std::max(target_bytes, settings.widen_mib * 0x1.0p20);
   const double draft_bytes = own_draft ? draft->weight_bytes() : 0.0;
   const double weights = target_bytes + draft_bytes;
@@ -113,16 +113,16 @@ void check_memory(const Described& target, const std::optional<Described>& draft
     throw BadInput(
         {weights - draft_bytes > there ? "--target" : "--draft", 0, 0},
         fmt::format(
-            "{:.1f} GiB of weights ({} {:.1f}{}), allowed: the {:.1f} GiB that this machine can still give",
-            weights / kBytesPerGiB, config::quote_for_message(target.name), target_bytes / kBytesPerGiB,
+            "{:.1f} GiB of weights ({} {:.1f}{}), allowed: the {:.1f} GiB that this machine has left", weights / kBytesPerGiB,
+            config::quote_for_message(target.name), target_bytes / kBytesPerGiB,
             own_draft ? fmt::format(", {} {:.1f}", config::quote_for_message(draft->name), draft_bytes / kBytesPerGiB) : "",
             there / kBytesPerGiB));
   const double caches = target.cache_bytes(sequences) + (draft ? draft->cache_bytes(sequences) : 0.0);
   if (weights + caches > there)
     throw BadInput(
         {"--longest-context", 0, 0},
-        fmt::format("{:.1f} GiB of keys and values for {} sequences of {} tokens beside {:.1f} GiB of weights, allowed: the "
-                    "{:.1f} GiB that this machine can still give; a shorter one, or smaller --batches, take less",
+        fmt::format("{:.1f} GiB of keys and values for {} sequences of {} tokens and {:.1f} GiB of weights, allowed: the "
+                    "{:.1f} GiB that this machine has left; a shorter context or smaller --batches take less",
                     caches / kBytesPerGiB, sequences, target.config.context, weights / kBytesPerGiB, there / kBytesPerGiB));
 }
 
@@ -144,7 +144,7 @@ std::string shape_text(const llm::Model& model) {
                      model.pass_bytes());
 }
 
-// The target with neurons that change no logit, so that a pass reads settings.widen_mib.
+// The target with added neurons that change no logit, so that a pass reads settings.widen_mib.
 std::shared_ptr<const llm::Weights> widened(const llm::Weights& target, const Settings& settings) {
   const double wanted = settings.widen_mib * 0x1.0p20;
   const auto now = static_cast<double>(target.pass_bytes(target.config.layers));
@@ -166,7 +166,7 @@ void build_models(const Described& target, const std::optional<Described>& draft
   if (settings.widen_mib > 0.0) {
     loaded.same_function.target = llm::make_cpu_model(target_weights, target_weights->config.layers, loaded.pair.team);
     target_weights = widened(*target_weights, settings);
-    if (exits) {  // its layers are the target's own, and cost what those cost
+    if (exits) {  // its layers are the target's own, and take the same time
       loaded.same_function.draft = std::move(loaded.pair.draft);
       loaded.pair.draft = draft_model(target_weights, settings, loaded.pair.team);
     }
@@ -187,7 +187,7 @@ config::Arguments default_arguments(const verify::VerifierEntry& entry) {
 
 ChosenVerifier::ChosenVerifier(const verify::VerifierEntry& entry) : entry_(&entry) {
   if (!entry.make && !entry.demands.trees.empty() && !judges(entry, tokens::Siblings::independent))
-    throw BadInput({"--verifier", 0, 0}, fmt::format("{} judges trees alone, allowed: one that judges chains", entry.info.name));
+    throw BadInput({"--verifier", 0, 0}, fmt::format("{} judges only trees, allowed: one that judges chains", entry.info.name));
   const config::Arguments arguments = default_arguments(entry);
   rule_ = entry.make ? std::make_unique<verify::PositionsInTurn>(entry.make(arguments)) : entry.make_block(arguments);
 }
@@ -236,7 +236,7 @@ LoadedModels load_models(const Settings& settings, bool validates) {
   const std::size_t context = draft ? std::min(target.config.context, draft->config.context) : target.config.context;
   if (context < 2 * room + 16)
     throw BadInput({settings.target, 0, 0},
-                   fmt::format("a context of {} tokens, allowed with {} behind the text in a round: at least {}", context, room,
+                   fmt::format("a context of {} tokens, allowed with {} after the text in a round: at least {}", context, room,
                                2 * room + 16));
   loaded.longest_context = context - 1;
   loaded.contexts = {1, context / 3, context - room - 1};
@@ -258,10 +258,11 @@ cost::ModelShape read_shape(const std::string& name, const char* option) {
   Diagnostics diagnostics;
   cost::ModelShape shape = cost::read_model(cost::PresetChoice{name, {option, 0, 0}, {}}, option, diagnostics);
   if (!diagnostics.empty())
-    throw BadInput({option, 0, 0}, fmt::format("{} is no directory and no known shape, allowed: a directory with config.json and "
-                                               "model.safetensors or its index, a file that ends in .gguf, or a name of "
-                                               "configs/models (random weights, for timing alone)",
-                                               config::quote_for_message(name)));
+    throw BadInput({option, 0, 0},
+                   fmt::format("{} is neither a directory nor a known shape, allowed: a directory with config.json and "
+                               "model.safetensors or its index, a file that ends in .gguf, or a name of "
+                               "configs/models (random weights, only for timing)",
+                               config::quote_for_message(name)));
   return shape;
 }
 
@@ -274,7 +275,7 @@ std::unique_ptr<llm::Tokenizer> shared_tokenizer(const std::string& target, std:
   std::unique_ptr<llm::Tokenizer> tokenizer = llm::is_model(target) ? llm::read_tokenizer(target) : nullptr;
   const auto of_draft = llm::is_model(draft) ? llm::read_tokenizer(draft) : nullptr;
   if (tokenizer != nullptr && of_draft != nullptr && !same_pieces(*tokenizer, *of_draft))
-    throw BadInput({of_draft->path(), 0, 0}, "its pieces are not the target's, allowed: one vocabulary for both");
+    throw BadInput({of_draft->path(), 0, 0}, "its tokens differ from the target's, allowed: one vocabulary for both");
   if (tokenizer != nullptr && tokenizer->vocab() > target_vocab)
     throw BadInput({tokenizer->path(), 0, 0},
                    fmt::format("{} pieces, allowed by the model's config: {}", tokenizer->vocab(), target_vocab));
@@ -299,7 +300,7 @@ std::vector<llm::Prompt> load_prompts(const std::string& path, const char* optio
 void check_held_out(const std::string& path, const std::vector<llm::Prompt>& fitted, const std::vector<llm::Prompt>& held_out) {
   for (std::size_t i = 0; i < held_out.size(); ++i)
     if (std::any_of(fitted.begin(), fitted.end(), [&](const llm::Prompt& one) { return one.tokens == held_out[i].tokens; }))
-      throw BadInput({path, 0, 0}, fmt::format("prompt {} is one of --prompts, allowed: others", i + 1));
+      throw BadInput({path, 0, 0}, fmt::format("prompt {} is also in --prompts, allowed: prompts that are not", i + 1));
 }
 
 }  // namespace specsim::calibrate

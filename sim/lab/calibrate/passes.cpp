@@ -7,7 +7,7 @@ namespace specsim::calibrate {
 namespace {
 
 constexpr std::size_t kReadBytes = std::size_t{192} << 20;  // several times a core's share of the caches
-constexpr std::size_t kReads = 3;                           // a repetition, among the passes
+constexpr std::size_t kReads = 3;                           // per repetition, spread among the passes
 
 using report::csv_real;
 constexpr int kDigits = 6;
@@ -80,11 +80,11 @@ const std::vector<report::Column<TimedPass>>& pass_columns() {
       {"tokens", "tokens", "tokens of each sequence in the pass", report::field(&Row::tokens)},
       {"batch", "sequences", "sequences in the pass", report::field(&Row::batch)},
       {"context", "tokens", "tokens that each sequence has cached", report::field(&Row::context)},
-      {"ms", "ms", "median, with what is done to the pass's distributions",
+      {"ms", "ms", "median, including the work on the pass's distributions",
        [](const Row& r) { return csv_real(1e3 * r.seconds.median, kDigits); }},
       {"ms_quartile_1", "ms", "lower quartile", [](const Row& r) { return csv_real(1e3 * r.seconds.low, kDigits); }},
       {"ms_quartile_3", "ms", "upper quartile", [](const Row& r) { return csv_real(1e3 * r.seconds.high, kDigits); }},
-      {"samples", "1", "times that it was timed", [](const Row& r) { return std::to_string(r.seconds.samples); }},
+      {"samples", "1", "number of timings", [](const Row& r) { return std::to_string(r.seconds.samples); }},
       {"outliers", "1", "samples beyond the quartiles by more than three times their distance",
        [](const Row& r) { return std::to_string(r.seconds.outliers); }},
       {"weight_gb_per_s", "GB/s", "bytes of the model's weights / median",

@@ -1,4 +1,4 @@
-// What the passes of two models take on this machine's processor, and how fast it reads memory meanwhile.
+// Times of passes of two models on this machine's processor, and the bandwidth at which it reads memory meanwhile.
 #pragma once
 
 #include "sim/foundation/report/column.h"
@@ -10,7 +10,7 @@
 
 namespace specsim::calibrate {
 
-// A cost table, as cost: {model: table} reads it.
+// The columns of a cost table for cost: {model: table}.
 const std::vector<report::Column<cost::MeasuredPass>>& cost_table_columns();
 std::vector<cost::MeasuredPass> measured_passes(const std::vector<llm::PassRow>& rows);
 
@@ -25,7 +25,7 @@ struct Passes {
 // same in every round: chains of a draft model.
 Passes time_passes(LoadedModels& models, const Settings& settings, const OnProgress& progress);
 
-// A line of passes.csv.
+// A row of passes.csv.
 struct TimedPass {
   std::string model;  // target, draft_first, draft
   std::size_t tokens = 1;
@@ -33,8 +33,8 @@ struct TimedPass {
   std::size_t context = 0;
   llm::Quartiles seconds;
   double weight_rate = 0.0;  // bytes of weights per second
-  llm::Quartiles read_rate;  // how fast memory was read meanwhile, the same in every line
-  double to_one = 1.0;       // seconds, to those of the same model's pass over one token
+  llm::Quartiles read_rate;  // read rate of memory meanwhile, the same in every row
+  double to_one = 1.0;       // ratio of its time to that of the same model's pass over one token
 };
 std::vector<TimedPass> timed_passes(const Passes& passes);
 const std::vector<report::Column<TimedPass>>& pass_columns();

@@ -1,4 +1,4 @@
-// The files that a calibration or a validation of real models leaves, as the reference page lists them, and its manifest.
+// The files that a calibration or a validation of real models writes, for the reference page, and its manifest.
 #pragma once
 
 #include "sim/foundation/report/column.h"
@@ -10,7 +10,7 @@
 
 namespace specsim::calibrate {
 
-// The columns of the CSV files that are read by others, for the reference page.
+// The columns of the CSV files that other programs read, for the reference page.
 std::vector<report::FileInfo> described_files();
 
 // The manifest of results on two models. `description`: the models, in one line of YAML.

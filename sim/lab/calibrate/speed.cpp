@@ -39,14 +39,14 @@ const std::vector<report::Column<Speed>>& speed_columns() {
   static const std::vector<report::Column<Row>> list = {
       {"temperature", "1", "temperature of both models", report::field(&Row::temperature, 6)},
       {"batch", "sequences", "decoded together: the first prompts", report::field(&Row::batch)},
-      {"draft_length", "tokens", "drafted a round; 0: plain decoding", report::field(&Row::draft_length)},
+      {"draft_length", "tokens", "drafted per round; 0: no speculation", report::field(&Row::draft_length)},
       {"rounds", "1", "rounds of the whole batch", report::field(&Row::rounds)},
       {"emitted", "tokens", "tokens that all sequences emitted", report::field(&Row::emitted)},
       {"tokens_per_round", "tokens", "emitted / (rounds * batch)", report::field(&Row::tokens_per_round, 6)},
       {"tokens_per_second", "tokens/s", "emitted / sum over rounds of each round's median time",
        report::field(&Row::tokens_per_second, 6)},
       {"speedup", "1", "tokens_per_second / that of plain decoding", [](const Row& r) { return csv_real(r.speedup.value, 6); }},
-      {"speedup_se", "1", "standard error of its timing, from repetitions drawn anew, the same ones for plain decoding",
+      {"speedup_se", "1", "standard error of its timing, from resampled repetitions, the same ones for plain decoding",
        [](const Row& r) { return csv_real(r.speedup.error, 3); }},
       {"speedup_of_all_prompts", "1", "speedup at the tokens per round of all prompts", report::field(&Row::of_all_prompts, 6)},
   };

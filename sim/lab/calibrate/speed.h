@@ -1,4 +1,4 @@
-// Whole decoding runs on this machine's processor, timed beside plain decoding.
+// Whole decoding runs on this machine's processor, timed in turn with plain decoding.
 #pragma once
 
 #include "sim/lab/calibrate/acceptance.h"
@@ -7,7 +7,7 @@
 
 namespace specsim::calibrate {
 
-// A line of speed.csv: runs of the first prompts at one temperature, batch and draft length.
+// A row of speed.csv: runs of the first prompts at one temperature, batch and draft length.
 struct Speed {
   double temperature = 1.0;
   std::size_t batch = 1;
@@ -17,7 +17,7 @@ struct Speed {
   double tokens_per_round = 1.0;
   double tokens_per_second = 0.0;
   llm::Speedup speedup;
-  double of_all_prompts = 1.0;  // the speedup at the tokens per round of all prompts; NaN where those were not measured
+  double of_all_prompts = 1.0;  // the speedup at the tokens per round of all prompts; NaN if these were not measured
 };
 std::vector<Speed> measure_speed(LoadedModels& models, const Settings& settings, const std::vector<llm::Prompt>& prompts,
                                  const std::vector<TemperatureAcceptance>& acceptance, const OnProgress& progress);

@@ -19,27 +19,27 @@ namespace specsim::calibrate {
 
 namespace {
 
-// Times that a repetition comes by each point of the table: a round of the table is one, a run's are many, and what the machine
-// does changes within tenths of a second.
+// Visits to each point of the table per repetition. A visit times only one round, but a run has many, and the machine's state
+// changes within tenths of a second.
 constexpr std::size_t kVisits = 3;
 
-// A cost table and what it prices.
+// A cost table and the predictions made from it.
 struct Priced {
   CostTable table;
   std::size_t first_job = 0;
   std::unique_ptr<cost::CostModel> cost;
 };
 
-// What is timed, all of it in turn: rounds for the tables and whole runs.
+// All timings, taken in turn: rounds for the tables, and whole runs.
 struct Timings {
   std::vector<llm::TablePoint> points;
   std::vector<Priced> tables;
   std::vector<llm::RunGroup> groups;
   std::vector<llm::TimedTask> tasks;
-  std::size_t first_run = 0;  // the place of the first run among the tasks
+  std::size_t first_run = 0;  // index of the first run among the tasks
 };
 
-// Tokens per round of the held-out prompts, [temperature][draft length's place].
+// Tokens per round of the held-out prompts, [temperature][index of the draft length].
 std::vector<std::vector<report::Estimate>> held_out_acceptance(const LoadedModels& models, const Settings& settings,
                                                                const std::vector<llm::Prompt>& prompts, const KeptWork& kept,
                                                                const OnProgress& progress) {
@@ -81,7 +81,7 @@ std::vector<llm::PassRow> table_rows(const Timings& timings, const Priced& price
   return llm::settle_dips(rows, own, settings.repetitions);
 }
 
-// Times everything in turn, so that whatever else the machine does falls on tables and runs alike.
+// Times everything in turn, so that other load on the machine affects tables and runs alike.
 Timings time_all(const LoadedModels& models, const Settings& settings, const std::vector<llm::Prompt>& held_out,
                  const KeptWork& kept, const OnProgress& progress) {
   const llm::Method method = models.method(settings);
@@ -116,8 +116,8 @@ Timings time_all(const LoadedModels& models, const Settings& settings, const std
   return timings;
 }
 
-// A run's seconds by part, given what its clock does not decide. The target's part holds what is judged. Of each round it is
-// known how many drafts have a token to catch up with: no chance, as cost::round_time takes it.
+// A run's predicted seconds by part, given all that does not depend on the clock. The target's part includes judging. It is known
+// how many drafts of each round have an extra token to read, so nothing is left to chance, as in cost::round_time.
 llm::RoundSeconds predicted_run(const cost::CostModel& cost, std::size_t batch, const llm::RunRecord& run) {
   llm::RoundSeconds time;
   const double tokens = run.draft_length + 1.0;
@@ -143,11 +143,11 @@ double table_noise(const std::vector<llm::PassRow>& rows, std::size_t tokens, st
   return sum / count;
 }
 
-// The lines of one group: plain decoding first, then each draft length.
+// The rows of one group: decoding without drafts first, then each draft length.
 void add_lines(const llm::RunGroup& group, const llm::TimedTask& task, const Priced& priced,
                const std::vector<report::Estimate>& held_out, const Forecast& forecast, std::vector<ValidationLine>& lines) {
   const llm::TimedRun plain = llm::timed_run(group, task, 0);
-  double plain_predicted = 0.0;  // seconds a round
+  double plain_predicted = 0.0;  // seconds per round
   for (std::size_t i = 0; i < group.runs.size(); ++i) {
     const llm::RunRecord& run = group.runs[i];
     const llm::TimedRun timed = llm::timed_run(group, task, i);
@@ -167,7 +167,8 @@ void add_lines(const llm::RunGroup& group, const llm::TimedTask& task, const Pri
       line.tokens_per_round = held_out[i - 1];
       line.set_forecast(forecast);
     }
-    // Tokens per round of all held-out prompts in both: how long rounds take, and how many they are, are two questions.
+    // Both use the tokens per round of all held-out prompts, because the duration of rounds and their number are separate
+    // questions.
     const llm::Speedup speedup = llm::speedup_of(group, plain, timed, i);
     const double own_tokens = static_cast<double>(run.emitted) / (rounds * static_cast<double>(group.batch));
     line.speedup = speedup.value * line.tokens_per_round.value / own_tokens;
@@ -178,7 +179,7 @@ void add_lines(const llm::RunGroup& group, const llm::TimedTask& task, const Pri
   }
 }
 
-// Predicted less measured, part by part, in % of the measured time of all runs of a batch.
+// Predicted less measured time by part, in % of the measured time of all runs of a batch.
 std::string waterfall_text(const std::vector<ValidationLine>& lines, std::size_t batch) {
   llm::RoundSeconds measured;
   llm::RoundSeconds predicted;
@@ -215,7 +216,7 @@ std::string summary_text(const std::vector<ValidationLine>& lines, const std::ve
   return text;
 }
 
-// The weights' sizes and ages: samples of others are not gone on with.
+// Sizes and modification times of the weight files: samples of other weights are not continued.
 std::string weight_files(const Settings& settings) {
   std::string text;
   for (const std::string& directory : {settings.target, settings.draft}) {
@@ -238,7 +239,7 @@ const std::vector<report::Column<ValidationLine>>& validation_line_columns() {
   using report::csv_real;
   static const std::vector<report::Column<Row>> list = validation_columns_and<Row>({
       {"timing_noise", "1",
-       "standard error of timing_error: of the run, from repetitions drawn anew, and of the table's samples, all taken as "
+       "standard error of timing_error: of the run, from resampled repetitions, and of the table's samples, all taken as "
        "independent",
        report::field(&Row::timing_noise, 3)},
       {"measured_first_draft_s", "s", "part of measured_s in first draft passes of rounds",
@@ -263,13 +264,15 @@ const std::vector<report::Column<ValidationLine>>& validation_line_columns() {
 
 ValidationPrompts validation_prompts(const LoadedModels& models, const Settings& settings) {
   if (models.random)
-    throw BadInput({"--target", 0, 0}, "a shape with random weights, allowed: two models' directories (acceptance is measured)");
+    throw BadInput({"--target", 0, 0},
+                   "a shape with random weights, allowed: two models' directories, since acceptance is measured");
   ValidationPrompts prompts{models.prompts(settings.prompts, "--prompts", settings),
                             models.prompts(settings.held_out, "--held-out", settings)};
   check_held_out(settings.held_out, prompts.fitted, prompts.held_out);
   if (settings.verifier != Settings().verifier || settings.drafts_blocks())
-    throw BadInput({settings.drafts_blocks() ? "--drafter" : "--verifier", 0, 0},
-                   "no prediction from other prompts, allowed: --verifier token with --drafter model, argmax or early-exit:N");
+    throw BadInput(
+        {settings.drafts_blocks() ? "--drafter" : "--verifier", 0, 0},
+        "no prediction from other prompts is possible, allowed: --verifier token with --drafter model, argmax or early-exit:N");
   return prompts;
 }
 

@@ -1,5 +1,5 @@
-// Real runs of held-out prompts on this machine's processor against what the simulator says from other prompts' acceptance and
-// from the times of passes.
+// Real runs of held-out prompts on this machine's processor, compared with what the simulator predicts from other prompts'
+// acceptance and from the times of passes.
 #pragma once
 
 #include "sim/hardware/latency/cost_model.h"
@@ -11,14 +11,14 @@
 
 namespace specsim::calibrate {
 
-// Finished work of a validation that may outlive the process: `group` 0 has tokens per round of held-out prompts, group 1 + r the
-// samples of repetition r. find() is empty where nothing is kept.
+// Finished work of a validation, which may be kept longer than the process. `group` 0 has the tokens per round of held-out
+// prompts, group 1 + r the samples of repetition r. find() is empty if nothing is kept.
 struct KeptWork {
   std::function<std::vector<double>(std::uint64_t group, std::uint64_t index)> find;
   std::function<void(std::uint64_t group, std::uint64_t index, const std::vector<double>& values)> keep;
 };
 
-// A line of validation.csv of a processor's runs.
+// A row of validation.csv for a processor's runs.
 struct ValidationLine : ValidationRow {
   llm::RoundSeconds measured_parts;
   llm::RoundSeconds predicted_parts;
@@ -27,7 +27,7 @@ struct ValidationLine : ValidationRow {
 };
 const std::vector<report::Column<ValidationLine>>& validation_line_columns();
 
-// A cost table serves the temperatures that cost the same: 0 has one by itself.
+// A cost table is shared by the temperatures at which passes take the same time: 0 has its own.
 struct CostTable {
   bool greedy = false;
   std::vector<llm::PassRow> rows;
@@ -35,25 +35,25 @@ struct CostTable {
 
 struct Validation {
   std::vector<ValidationLine> lines;
-  std::vector<Forecast> forecasts;  // one for each temperature
+  std::vector<Forecast> forecasts;  // one per temperature
   std::vector<CostTable> tables;
   std::string summary;
 };
 
-// Reads both prompts' files, and checks them against each other and the method. Throws BadInput.
+// Reads both prompt files, and checks them against each other and the method. Throws BadInput.
 struct ValidationPrompts {
   std::vector<llm::Prompt> fitted;    // prompts that acceptance is measured on
   std::vector<llm::Prompt> held_out;  // prompts whose runs are predicted
 };
 ValidationPrompts validation_prompts(const LoadedModels& models, const Settings& settings);
 
-// A text that is equal for runs that may continue each other's work: the models, their files, the prompts, and all that decides a
-// sample.
+// A text that is equal for runs that may continue each other's work: the models, their files, the prompts, and everything that
+// affects a sample.
 std::string validation_identity(const LoadedModels& models, const Settings& settings, const ValidationPrompts& prompts);
 
-// Measures acceptance on the prompts for it, decodes the held-out ones with the clock running, times passes apart from that, and
-// sets every run beside what acceptance and passes predict. Seconds of this machine's processor; `kept` saves doing finished work
-// again, `progress` is told how far it is.
+// Measures acceptance on the prompts for it, times the decoding of the held-out prompts, times passes separately, and compares
+// every run with the prediction from acceptance and passes. Seconds are of this machine's processor. `kept` lets an interrupted
+// run resume; `progress` is called with the progress.
 Validation validate(const LoadedModels& models, const Settings& settings, const ValidationPrompts& prompts, const KeptWork& kept,
                     const OnProgress& progress);
 

@@ -30,7 +30,7 @@ const std::vector<report::Column<ValidationRow>>& validation_columns() {
   static const std::vector<report::Column<Row>> list = {
       {"temperature", "1", "temperature of both models", report::field(&Row::temperature, 6)},
       {"batch", "sequences", "decoded together", report::field(&Row::batch)},
-      {"draft_length", "tokens", "drafted a round; 0: plain decoding", report::field(&Row::draft_length)},
+      {"draft_length", "tokens", "drafted per round; 0: no speculation", report::field(&Row::draft_length)},
       {"measured_s", "s", "time of the runs", report::field(&Row::measured, 6)},
       {"predicted_s", "s", "the cost table's, given the runs' own accepted counts", report::field(&Row::predicted, 6)},
       {"timing_error", "1", "predicted_s / measured_s - 1", [](const Row& r) { return csv_real(r.timing_error(), 4); }},
@@ -46,12 +46,12 @@ const std::vector<report::Column<ValidationRow>>& validation_columns() {
        [](const Row& r) { return csv_real(r.acceptance().t, 4); }},
       {"acceptance_t_99", "1", "99.5 % quantile of Student's t (Welch's degrees of freedom)",
        [](const Row& r) { return csv_real(r.acceptance().limit, 4); }},
-      {"inside_99", "0 or 1", "|acceptance_t| <= acceptance_t_99; empty where nothing is judged",
+      {"inside_99", "0 or 1", "|acceptance_t| <= acceptance_t_99; empty if nothing is judged",
        [](const Row& r) {
          const report::WelchTest test = r.acceptance();
          return !test.judged() ? std::string() : test.inside() ? "1" : "0";
        }},
-      {"iid_tokens_per_round", "tokens", "predicted by one alpha of all positions instead of the trace",
+      {"iid_tokens_per_round", "tokens", "predicted from one alpha for all positions instead of the trace",
        report::field(&Row::iid_tokens_per_round, 6)},
       {"speedup", "1", "tokens per second over those of plain decoding, measured", report::field(&Row::speedup, 6)},
       {"predicted_speedup", "1", "speedup by predicted times and predicted tokens per round",
@@ -95,7 +95,7 @@ std::string ValidationSummary::text() const {
       "timing given the accepted counts: {} of {} points\n"
       "sign of the timing's errors: {}\n"
       "acceptance of other prompts: {} of {} points inside the 99 % interval\n"
-      "alpha taken as one constant (iid) instead of the trace: up to {:.2f} % off\n"
+      "one constant alpha (iid) instead of the trace: up to {:.2f} % off\n"
       "speedup, both together: {}\n",
       timing_.text(), timing_.values.size(), timing_.bias_text(), judged_ > 0 ? std::to_string(inside_) : "-", judged_,
       100.0 * iid_, speed_.text());

@@ -1,4 +1,4 @@
-// Runs of held-out prompts beside what was predicted of them from other prompts: what is judged, on either device.
+// Compares runs of held-out prompts with predictions from other prompts, on either device.
 #pragma once
 
 #include "sim/lab/calibrate/acceptance.h"
@@ -8,7 +8,7 @@
 
 namespace specsim::calibrate {
 
-// What one temperature's acceptance of other prompts says of every draft length.
+// The forecast for all draft lengths from other prompts' acceptance at one temperature.
 struct Forecast {
   plan::AcceptanceCurve curve;
   double alpha = 0.0;  // mean over all positions, by their distributions
@@ -34,13 +34,13 @@ struct ValidationRow {
   void set_forecast(const Forecast& forecast);  // at the row's draft length
   [[nodiscard]] double timing_error() const { return predicted / measured - 1.0; }
   [[nodiscard]] double speedup_error() const { return predicted_speedup / speedup - 1.0; }
-  // Welch's test of the two tokens per round; nothing is judged of plain decoding.
+  // Welch's test of the two figures of tokens per round; there is no test without drafts.
   [[nodiscard]] report::WelchTest acceptance() const {
     return draft_length > 0 ? report::welch_test(tokens_per_round, predicted_tokens_per_round) : report::WelchTest();
   }
 };
 const std::vector<report::Column<ValidationRow>>& validation_columns();
-// The columns of every validation, then the device's own.
+// The columns of every validation, followed by the device's own.
 template <class Row>
 std::vector<report::Column<Row>> validation_columns_and(const std::vector<report::Column<Row>>& own) {
   std::vector<report::Column<Row>> all;
@@ -53,17 +53,17 @@ std::vector<report::Column<Row>> validation_columns_and(const std::vector<report
 // Relative errors of several predictions, signed.
 struct Errors {
   std::vector<double> values;
-  void add(double error);  // NaN and infinity are left out
-  // The sizes of the errors, without their signs: "median error X %, worst Y %".
+  void add(double error);  // ignores NaN and infinity
+  // The absolute errors: "median error X %, worst Y %".
   [[nodiscard]] std::string text() const;
-  // The mean of the errors, with their signs, and how many are above 0: "+1.8 % on average, 44 of 54 too large".
+  // The mean of the signed errors, and how many are above 0: "+1.8 % on average, 44 of 54 too large".
   [[nodiscard]] std::string bias_text() const;
 };
 
-// What a validation comes to.
+// The summary of a validation.
 class ValidationSummary {
  public:
-  // `new_text`: whether the row's tokens per round count. Rows that differ in the batch alone decode the same text, and one of
+  // `new_text`: whether the row's tokens per round count. Rows that differ only in the batch decode the same text, so only one of
   // them counts.
   void add(const ValidationRow& row, bool new_text);
   [[nodiscard]] std::string text() const;

@@ -1,4 +1,4 @@
-// The kernels that judge a round's drafts: how many stay, and the final token behind them.
+// The kernels that judge a round's drafts: how many stay, and the final token after them.
 #pragma once
 
 #include "sim/lab/cuda/draw.h"
@@ -7,7 +7,7 @@ namespace specsim::cuda {
 
 enum class AcceptanceRule : unsigned { token, greedy, block };
 
-// The drafts of a round, to be judged:
+// The drafts of a round, to be judged by one of three rules:
 //   token   accept while u draft(x) < target(x); then the residual max(target - draft, 0), or the target after the last
 //   greedy  while x is the target's one token; then the target
 //   block   Sun et al., arXiv 2403.10444: p_i = min(1, p_{i-1} target/draft); the longest prefix that accepts with p at the end,
@@ -22,16 +22,16 @@ struct Trial {
   Sequences sequences;
   unsigned count = 0;
 
-  // In shared memory: the drafts' own probabilities and what follows from them.
+  // In shared memory: the drafts' own probabilities and the values derived from them.
   struct Marks {
     double target[kMostDrafts];
     double drafted[kMostDrafts];
     double stays[kMostDrafts + 1];  // p_i, block
-    std::uint32_t last;             // accepted drafts, of block: those with a p that is not 0
+    std::uint32_t last;             // accepted drafts; for rule block, those with a p that is not 0
     std::uint32_t whole;            // all of them
   };
 
-  // After how many accepted drafts the final token may be due: block may end anywhere, the others' end is known at once.
+  // Number of positions at which the final token may follow: block may end anywhere, the other rules' end is known at once.
   [[nodiscard]] unsigned ends() const { return rule == AcceptanceRule::block ? draft_length + 1 : 1; }
   SPECSIM_KERNEL std::uint32_t* drafts(unsigned s) const {
     return sequences.text + s * sequences.text_stride + sequences.lengths[s] + 1;
@@ -39,7 +39,7 @@ struct Trial {
   SPECSIM_KERNEL double decision(unsigned s, unsigned place) const {
     return to_unit(random_bits_at(kDraftAccept | place, sequences.rounds[s], sequences.ids[s], sequences.key).second);
   }
-  // Fills `marks`; called by all threads of the block.
+  // Fills `marks`; must be called by all threads of the block.
   SPECSIM_KERNEL void mark(const Thread& thread, unsigned s, Marks* marks) const {
     if (thread.index() < draft_length) {
       const std::uint32_t token = drafts(s)[thread.index()];
@@ -68,7 +68,7 @@ struct Trial {
     }
     thread.sync();
   }
-  // Weight of a final token after so many accepted drafts: max(target - cut draft, 0).
+  // The cut c of the final token's weights max(target - c draft, 0) after this many accepted drafts.
   SPECSIM_KERNEL double cut(unsigned accepts, const Marks& marks) const {
     if (accepts == draft_length || rule == AcceptanceRule::greedy) return 0.0;
     return rule == AcceptanceRule::block ? 1.0 / marks.stays[accepts] : 1.0;
@@ -89,7 +89,7 @@ struct Trial {
   }
 };
 
-// Sums of the final token's weights as draws want them, at each of its ends: a block for each slice.
+// Sums of the final token's weights in the form that draws need, at each possible end: one block per slice.
 struct ResidualSums {
   static constexpr unsigned kThreads = kSliceThreads;
   Trial trial;
@@ -106,7 +106,7 @@ struct ResidualSums {
     if (trial.rule == AcceptanceRule::block) {
       accepts = thread.block_y();
       ends = trial.draft_length + 1;
-      if (accepts > room->marks.last) return;  // no one asks for these
+      if (accepts > room->marks.last) return;  // these sums are not needed
     }
     const double cut = trial.cut(accepts, room->marks);
     const auto [begin, end] = slice_of(thread, trial.vocab);
@@ -136,7 +136,7 @@ struct ResidualSums {
   };
 };
 
-// Judges the drafts of every sequence, writes the final token behind those that stay, and moves the sequence on.
+// Judges the drafts of every sequence, writes the final token after the accepted ones, and advances the sequence.
 struct Accept {
   static constexpr unsigned kThreads = 256;
   Trial trial;
@@ -182,7 +182,7 @@ struct Accept {
     for (unsigned b = thread.index(); b < blocks; b += kThreads) room->draw.sums[b] = from[b];
     thread.sync();
   }
-  // Accepted drafts of block, from the longest prefix down; its sums are taken then.
+  // Accepted drafts of rule block, from the longest prefix down; uses its sums.
   SPECSIM_KERNEL unsigned longest(const Thread& thread, unsigned s, Room* room) const {
     unsigned accepts = room->marks.last;
     for (; accepts > 0; --accepts) {

@@ -1,17 +1,17 @@
-// The kernels of attention: over chunks of the cache, and their parts joined.
+// The kernels of attention: over chunks of the cache, and the sum of their parts.
 #pragma once
 
 #include "sim/lab/cuda/rows.h"
 
 namespace specsim::cuda {
 
-// A stretch of every key's and value's place in turn, a block each: how far attention has come there.
+// Places of keys and values per chunk; each chunk is one block's work.
 constexpr unsigned kChunk = 128;
 constexpr unsigned kTileRows = 16;
 
-// Attention of the queries that share a key-value head, over one chunk of its cache: the largest score, the sum of
-// exp(score - largest), and the values weighted so, for Combine to join; where there is one chunk alone, what Combine would make
-// of it. Four warps share the queries in tiles of 16 (`row_warps` of them) and the chunk's places in 32s.
+// Attention of the queries that share a key-value head, over one chunk of its cache. The result is the largest score, the sum of
+// exp(score - largest), and the values weighted by these, which Combine joins. If there is only one chunk, it writes what Combine
+// would. Four warps share the queries in tiles of 16 (`row_warps` of them) and the chunk's places in groups of 32.
 template <unsigned kWidth>
 struct AttentionKernel {
   static constexpr unsigned kThreads = 128;
@@ -25,12 +25,12 @@ struct AttentionKernel {
   unsigned kv_heads = 0;
   float scale = 0.0F;
   unsigned batch = 0;
-  unsigned most_rows = 0;  // the most rows that a sequence has
+  unsigned most_rows = 0;  // the most rows of a sequence
   unsigned chunks = 0;
   unsigned row_warps = 1;     // 1, 2 or 4
   float* partial = nullptr;   // [row][head][chunk][kWidth]
   float* peak_sum = nullptr;  // [row][head][chunk][2]
-  Bf16* out = nullptr;        // [row][stride], as Combine has it; written where there is one chunk
+  Bf16* out = nullptr;        // [row][stride], as in Combine; written if there is only one chunk
   std::size_t stride = 0;
   unsigned head_dim = 0;
 
@@ -52,7 +52,7 @@ struct AttentionKernel {
         if (base >= part.all) break;
         float scores[4][4] = {};
         score(thread, part, own, base, scores);
-        Words values[kWidth / 8];  // all of them on their way at once, behind the softmax's arithmetic
+        Words values[kWidth / 8];  // all loads are in flight at once, hidden by the softmax's arithmetic
         load_values(part, base, values);
         if (base + kStep > part.cached) hide_unseen(part, own, base, scores);
         std::uint32_t weights[4][2];
@@ -80,9 +80,9 @@ struct AttentionKernel {
   }
 
  private:
-  static constexpr unsigned kStep = 32;  // places that a warp takes at a time
+  static constexpr unsigned kStep = 32;  // places that a warp processes at a time
 
-  // What a thread works on.
+  // The part of the work that one thread does.
   struct Part {
     unsigned warp;
     unsigned g;  // row and column of the thread's operands in matrix instructions (Thread::multiply)
@@ -91,13 +91,13 @@ struct AttentionKernel {
     unsigned kv_head;
     unsigned first;      // the sequence's first row in the pass
     unsigned queries;    // the sequence's rows times `group`
-    unsigned tile;       // which tile of 16 queries
-    std::size_t cached;  // places before the pass's own
-    std::size_t all;     // the same, with the pass's own
+    unsigned tile;       // index of the tile of 16 queries
+    std::size_t cached;  // places before those of the pass
+    std::size_t all;     // places including those of the pass
     std::size_t begin;   // the chunk's first place
-    bool works;          // whether the tile has queries and the chunk has places
+    bool works;          // false if the tile has no queries or the chunk no places
   };
-  // Queries g and g + 8 of the tile: their rows in the pass, and themselves.
+  // Queries g and g + 8 of the tile: their values and their rows in the pass.
   struct Queries {
     unsigned row[2];
     Words words[2][kWidth / 32];
@@ -106,7 +106,7 @@ struct AttentionKernel {
   struct Softmax {
     float peak[2];                // largest score
     float sum[2];                 // sum of exp(score - peak)
-    float values[kWidth / 8][4];  // weighted by exp(score - peak), as matrix instructions have their sums
+    float values[kWidth / 8][4];  // weighted by exp(score - peak), in the layout of matrix instructions' sums
   };
 
   SPECSIM_KERNEL Part part_of(const Thread& thread) const {
@@ -143,13 +143,13 @@ struct AttentionKernel {
     return own;
   }
 
-  // The cache's head that the thread's queries look at: a number of heads from the cache's begin.
+  // The cache's head that the thread's queries use, counted from the cache's beginning.
   SPECSIM_KERNEL std::size_t cached_head(const Part& part) const {
     return static_cast<std::size_t>(rows.sequence[part.first]) * kv_heads + part.kv_head;
   }
 
-  // Products of the queries and the keys of places base to base + 31. Key column n of tile j is place base + 8 (n / 2) + 2 j +
-  // n % 2, so that a thread's scores are of 8 neighbouring places.
+  // Products of the queries and the keys of places base to base + 31. Key column n of tile j is place base + 8 (n / 2) + 2 j + n
+  // % 2, so that a thread has the scores of 8 neighbouring places.
   SPECSIM_KERNEL void score(const Thread& thread, const Part& part, const Queries& own, std::size_t base,
                             float (&scores)[4][4]) const {
     const Bf16* const keys = cache.keys + cached_head(part) * cache.capacity * kWidth + 8 * part.t;
@@ -173,7 +173,8 @@ struct AttentionKernel {
     for (unsigned d = 0; d < kWidth / 8; ++d) values[d] = load(from + (8 * d + part.g) * cache.capacity + base);
   }
 
-  // Scores of places that a query does not see: behind its own token or, in a tree, of tokens that are not its ancestors.
+  // Masks the scores of places that a query does not see: those after its own token or, in a tree, tokens that are not its
+  // ancestors.
   SPECSIM_KERNEL void hide_unseen(const Part& part, const Queries& own, std::size_t base, float (&scores)[4][4]) const {
     const bool tree = rows.ancestors != nullptr;
     const std::uint64_t seen[2] = {tree ? rows.ancestors[own.row[0]] : 0, tree ? rows.ancestors[own.row[1]] : 0};
@@ -191,7 +192,7 @@ struct AttentionKernel {
     }
   }
 
-  // Scales the scores, takes them into the softmax, and turns them into weights, as operands of matrix instructions.
+  // Scales the scores, adds them to the softmax, and turns them into weights, as operands of matrix instructions.
   SPECSIM_KERNEL void weigh(const Thread& thread, float (&scores)[4][4], Softmax& softmax, std::uint32_t (&weights)[4][2]) const {
     SPECSIM_UNROLL
     for (unsigned h = 0; h < 2; ++h) {
@@ -229,7 +230,7 @@ struct AttentionKernel {
     }
   }
 
-  // Puts a warp's softmax where the others see it: [warp][query][kWidth + 2], the values, the largest score and the sum.
+  // Writes a warp's softmax to shared memory: [warp][query][kWidth + 2], the values, the largest score and the sum.
   SPECSIM_KERNEL void share(const Thread& thread, const Part& part, const Softmax& softmax) const {
     auto* const shared = reinterpret_cast<float*>(thread.shared());
     SPECSIM_UNROLL
@@ -247,7 +248,8 @@ struct AttentionKernel {
     }
   }
 
-  // Joins warps that took other places of the same queries, and writes the chunk's part, or the outcome where it is the only one.
+  // Joins warps that processed other places of the same queries. Writes the chunk's part, or the result if there is only one
+  // chunk.
   SPECSIM_KERNEL void join_warps(const Thread& thread, const Part& part) const {
     const auto* const shared = reinterpret_cast<const float*>(thread.shared());
     for (unsigned i = thread.index(); i < row_warps * kTileRows * kWidth; i += kThreads) {
@@ -284,7 +286,7 @@ struct AttentionKernel {
     }
   }
 
-  // Places not written yet hold anything at all, NaN too, which a weight of 0 does not undo.
+  // Places that are not written yet may hold anything, even NaN, which a weight of 0 would not remove.
   static SPECSIM_KERNEL void clear_beyond(Words& v, std::size_t place, std::size_t all) {
     SPECSIM_UNROLL
     for (unsigned i = 0; i < 4; ++i) {
@@ -296,9 +298,9 @@ struct AttentionKernel {
 
 // out[row][head] = the chunks' parts, joined.
 struct Combine {
-  static constexpr unsigned kThreads = 128;  // a head's width at most
+  static constexpr unsigned kThreads = 128;  // at least a head's width
   Rows rows;
-  const std::uint32_t* row_all = nullptr;  // [row] tokens that its sequence brings to the pass
+  const std::uint32_t* row_all = nullptr;  // [row] tokens of its sequence in the pass
   const float* partial = nullptr;
   const float* peak_sum = nullptr;
   unsigned chunks = 0;

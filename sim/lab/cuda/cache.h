@@ -1,12 +1,12 @@
-// The kernels that write a layer's cache: positions' rotations, and a tree's path moved together.
+// The kernels that write a layer's cache: they rotate by position, and compact a tree's path.
 #pragma once
 
 #include "sim/lab/cuda/rows.h"
 
 namespace specsim::cuda {
 
-// Turns queries and keys by their positions (a head's first half against its second), writes queries out and keys and values into
-// the cache.
+// Rotates queries and keys by their positions (a head's first half with its second), writes queries out, and writes keys and
+// values into the cache.
 struct Rotate {
   static constexpr unsigned kThreads = 128;
   Rows rows;
@@ -58,9 +58,9 @@ struct Rotate {
   }
 };
 
-// Moves the tokens of a tree's path together: slot length + path[i] to length + i, in every layer.
+// Compacts the tokens of a tree's path: moves slot length + path[i] to length + i, in every layer.
 struct KeepPath {
-  static constexpr unsigned kThreads = 128;  // a head's width is at most this
+  static constexpr unsigned kThreads = 128;  // at least a head's width
   LayerCache cache;                          // layer 0; the others follow
   std::size_t layer_stride = 0;              // distance of two layers' keys, and of their values
   unsigned sequence = 0;

@@ -1,5 +1,4 @@
-// A device that runs kernels: memory, copies, launches, graphs, time. One stream's worth of it; what is asked for happens in
-// order.
+// A device that runs kernels: memory, copies, launches, graphs, timing. It has one stream; operations run in order.
 #pragma once
 
 #include "sim/lab/cuda/acceptance.h"
@@ -21,14 +20,14 @@
 
 namespace specsim::cuda {
 
-// All kernels that a device runs. A closed list: the CUDA compiler has to compile each of them for the device, and the tests'
-// stand-in for a device, which runs on the host, has to know them too.
+// All kernels of a device. The list is closed: the CUDA compiler must compile each of them for the device, and the tests'
+// replacement for a device, which runs on the host, must know them too.
 using Kernel =
     std::variant<Embed, RmsNorm, ProductKernel<1>, ProductKernel<2>, ProductKernel<4>, Swiglu, Rotate, KeepPath,
                  AttentionKernel<32>, AttentionKernel<64>, AttentionKernel<128>, Combine, FillRandom, ReadAll, SlicePeaks,
                  DistributionWeights, NarrowCut, CutDistribution, NormaliseDistribution, DrawDraft, ResidualSums, Accept>;
 
-// y[row][o] = weights[o] . x[row] (+ y), for many rows: for a library.
+// y[row][o] = weights[o] . x[row] (+ y), for many rows, computed by a library.
 struct Gemm {
   const Bf16* weights = nullptr;  // [outputs][columns]
   unsigned outputs = 0;
@@ -46,11 +45,11 @@ struct DeviceInfo {
   int multiprocessors = 0;
   std::size_t memory = 0;
   std::size_t l2 = 0;
-  std::string library;            // what multiplies many rows; "" without
-  bool dependent_launch = false;  // a kernel may start while the one before it ends
+  std::string library;            // library that multiplies many rows; "" without
+  bool dependent_launch = false;  // a kernel may start while the previous one ends
 };
 
-// A sequence of launches and copies, ready to be repeated.
+// A sequence of launches and copies that can be repeated.
 class Graph : boost::noncopyable {
  public:
   virtual ~Graph() = default;
@@ -62,7 +61,7 @@ class Device : boost::noncopyable {
 
   [[nodiscard]] virtual const DeviceInfo& info() const = 0;
   [[nodiscard]] virtual std::size_t free_memory() const = 0;
-  // Throws BadInput where the memory is not there: what was asked for, and how much is left.
+  // Throws BadInput if there is too little memory; the message has the requested and the free amount.
   virtual void* allocate(std::size_t bytes) = 0;
   virtual void release(void* memory) noexcept = 0;
 
@@ -70,7 +69,7 @@ class Device : boost::noncopyable {
     launch_kernel(kernel);
     ++launches_;
   }
-  // False where no library does it; nothing has happened then.
+  // False if no library supports it; nothing has been computed then.
   bool multiply(const Gemm& product) {
     const bool done = launch_product(product);
     launches_ += done ? 1 : 0;
@@ -79,22 +78,22 @@ class Device : boost::noncopyable {
   // Kernels launched so far; a library's product is one launch.
   [[nodiscard]] std::size_t launches() const { return launches_; }
   virtual void upload(void* to, const void* from, std::size_t bytes) = 0;
-  // Returns when the bytes are there.
+  // Returns when the bytes have arrived.
   virtual void download(void* to, const void* from, std::size_t bytes) = 0;
-  // `rows` stretches of `bytes` each, so many bytes apart.
+  // Copies `rows` ranges of `bytes` each, at the given distances.
   virtual void upload_rows(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch, std::size_t bytes,
                            std::size_t rows) = 0;
   virtual void clear_rows(void* to, std::size_t pitch, std::size_t bytes, std::size_t rows) = 0;
   virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
-  // Waits for all that was asked for; throws what went wrong in it.
+  // Waits for all operations; throws their first error.
   virtual void finish() = 0;
 
-  // What `work` asks for, recorded instead of done. It may launch, multiply and copy, nothing else.
+  // Records the operations of `work` instead of running them. It may launch, multiply and copy, nothing else.
   virtual std::unique_ptr<Graph> record(const std::function<void()>& work) = 0;
   virtual void replay(const Graph& graph) = 0;
-  // Seconds that the device takes for what `work` asks for.
+  // Seconds of the device for the operations of `work`.
   virtual double seconds(const std::function<void()>& work) = 0;
-  // Another stream of the same device; its work runs beside this one's.
+  // Another stream of the same device; its work runs concurrently with this one's.
   virtual std::unique_ptr<Device> another_stream() = 0;
 
  private:
@@ -103,16 +102,16 @@ class Device : boost::noncopyable {
   std::size_t launches_ = 0;
 };
 
-// The GPU of this number. Throws BadInput: none there, a driver too old, a chip that nothing was compiled for, a program built
-// without. `dependent_launch`: kernels start while those before them end, where the chip can. `poison`: memory is NaN until it is
-// written, for tests.
+// The GPU with this number. Throws BadInput: there is no such GPU, the driver is too old, the program has no code for the chip,
+// or it was built without CUDA. `dependent_launch`: kernels start while the previous ones end, if the chip supports it. `poison`:
+// memory is NaN until it is written, for tests.
 std::unique_ptr<Device> open_gpu(int number, bool dependent_launch = true, bool poison = false);
 
 template <class T>
 class Buffer {
  public:
   Buffer() = default;
-  // Holds anything at all until it is written, or zeros.
+  // Uninitialised until it is written, or zeros.
   Buffer(Device& device, std::size_t size, bool zeros = false) : device_(&device), size_(size) {
     if (size == 0) return;
     data_ = static_cast<T*>(device.allocate(size * sizeof(T)));

@@ -14,12 +14,12 @@ namespace specsim::cuda {
 
 namespace {
 
-constexpr std::size_t kBeyond = 128;  // places of a text behind the cache's, for a round's drafts
+constexpr std::size_t kBeyond = 128;  // places of a text after the cache's, for a round's drafts
 
 std::size_t chunks_of(std::size_t context) { return (context + kChunk - 1) / kChunk; }
 std::size_t padded_capacity(std::size_t capacity) { return (capacity + 31) / 32 * 32; }
 
-// Elements of the working buffers, in the order of the model's members.
+// Sizes of the working buffers in elements, in the order of the model's members.
 struct BufferSizes {
   std::size_t hidden, normed, qkv, queries, partial, peak_sum, attended, gate_up, gated, logits;
 };
@@ -156,7 +156,7 @@ DeviceModel::DeviceModel(Device& device, std::shared_ptr<const DeviceWeights> we
     : device_(device), weights_(std::move(weights)), limits_(limits), width_(cache_width(weights_->config)) {
   const BufferSizes sizes = sizes_of(config(), limits);
   hidden_ = Buffer<float>(device, sizes.hidden);
-  normed_ = Buffer<Bf16>(device, sizes.normed, true);  // what lies behind a row's columns stays zero
+  normed_ = Buffer<Bf16>(device, sizes.normed, true);  // elements after a row's columns stay zero
   qkv_ = Buffer<float>(device, sizes.qkv);
   queries_ = Buffer<Bf16>(device, sizes.queries, true);
   partial_ = Buffer<float>(device, sizes.partial);
@@ -344,9 +344,9 @@ void DeviceModel::attend(const PassRows& pass, const Rows& rows, const LayerCach
 
 void DeviceModel::tune() {
   if (device_.info().library.empty()) return;
-  for (const Buffer<Bf16>* const x : {&normed_, &attended_, &gated_})  // times of zeros would be others
+  for (const Buffer<Bf16>* const x : {&normed_, &attended_, &gated_})  // times of zeros would differ
     device_.launch(FillRandom{.out = x->data(), .count = x->size() / 8 * 8, .deviation = 1.0F, .key = 1, .index = 0});
-  // One product of each layer in turn: more memory than caches hold, as in a pass.
+  // Times one product of each layer in turn: more memory than caches hold, as in a pass.
   for (const Product product : {kQkv, kOutput, kGateUp, kDown, kHead}) {
     const auto each = [&](unsigned rows, bool library) {
       bool there = true;
@@ -372,11 +372,11 @@ void DeviceModel::tune() {
     for (std::size_t bucket = 0; bucket < 2; ++bucket) {
       const auto rows = static_cast<unsigned>(std::size_t{16} << bucket);
       if (rows > limits_.rows || (product == kHead && rows > limits_.logit_rows)) continue;
-      // As graphs, which is how passes run: one by one, short products would be timed by how fast the host asks for them.
+      // Timed as graphs, which is how passes run: launched singly, short products would be limited by the host.
       std::array<std::unique_ptr<Graph>, 2> graphs;
       bool there = true;
       for (const bool library : {false, true}) {
-        there = each(rows, library) && there;  // libraries make their choices outside of a recording
+        there = each(rows, library) && there;  // libraries choose their kernels outside of a recording
         device_.finish();
         if (there) graphs[library ? 1 : 0] = device_.record([&] { each(rows, library); });
       }

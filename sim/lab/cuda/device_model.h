@@ -1,7 +1,8 @@
-// A Llama-architecture model on a device, behind the interface of the CPU's: few rows by kernels that stream weights once, many
-// by a library where there is one. In passes of up to 8 rows, equally many tokens of every sequence, a row's logits do not depend
-// on the other sequences, to the last bit. Beyond that they may: tune() leaves 9 rows and more to a library where it is faster,
-// and attention adds up a text's places in an order that depends on the most tokens that a sequence of the pass brings.
+// A Llama-architecture model on a device, with the interface of the CPU's. Few rows are computed by kernels that stream the
+// weights once, many rows by a library if there is one. In passes of up to 8 rows, with equally many tokens per sequence, a row's
+// logits do not depend on the other sequences, to the last bit. In larger passes they may, for two reasons: tune() leaves 9 rows
+// and more to a library if it is faster, and attention adds up a text's places in an order that depends on the largest number of
+// tokens of a sequence in the pass.
 #pragma once
 
 #include "sim/lab/cuda/device_weights.h"
@@ -15,7 +16,7 @@ namespace specsim::cuda {
 
 constexpr unsigned kFewRows = 32;
 
-// Most that one pass may hold; memory for it is taken when the model is made.
+// Limits of a pass; memory for it is allocated when the model is made.
 struct Limits {
   std::size_t rows = 64;
   std::size_t logit_rows = 64;
@@ -33,7 +34,7 @@ class DeviceCache final : public llm::Cache {
   [[nodiscard]] std::size_t sequences() const { return lengths_.size(); }
   [[nodiscard]] std::size_t capacity() const { return capacity_; }  // a multiple of 32
   [[nodiscard]] LayerCache layer(std::size_t index) const;
-  // As if so many tokens were cached: whatever lies there, which is as good as any for timing.
+  // Sets the number of cached tokens without writing them: any contents are good enough for timing.
   void pretend(std::size_t sequence, std::size_t length) { lengths_.at(sequence) = length; }
   void fill_random(std::uint64_t seed);
 
@@ -51,14 +52,14 @@ class DeviceCache final : public llm::Cache {
   Buffer<std::uint32_t> device_lengths_;
 };
 
-// What a cache of these dimensions takes in memory.
+// The memory of a cache of these dimensions.
 std::size_t cache_bytes(const llm::ModelConfig& config, std::size_t sequences, std::size_t capacity);
-// A head's width in the cache: what attention is compiled for. Throws BadInput where no kernel is wide enough.
+// The head width in the cache that attention is compiled for. Throws BadInput if no kernel is wide enough.
 unsigned cache_width(const llm::ModelConfig& config);
 
-// Which rows a pass has, on the device: fixed, while lengths change.
+// The rows of a pass, on the device: fixed, while lengths change.
 struct PassRows {
-  // Every sequence of a batch brings `tokens` in a chain; logits of the last `logit_rows`.
+  // Every sequence of a batch has `tokens` in a chain; logits of the last `logit_rows`.
   PassRows(Device& device, std::size_t sequences, std::size_t tokens, std::size_t logit_rows);
   PassRows(Device& device, std::span<const llm::Extension> extensions);
 
@@ -76,7 +77,7 @@ struct PassRows {
   Buffer<std::uint32_t> logit_source;
 };
 
-// Where the rows' text and lengths are.
+// The addresses of the rows' text and lengths.
 struct Texts {
   const std::uint32_t* text = nullptr;
   std::size_t stride = 0;
@@ -90,13 +91,13 @@ class DeviceModel final : public llm::Model {
   [[nodiscard]] const llm::ModelConfig& config() const override { return weights_->config; }
   [[nodiscard]] std::size_t pass_bytes() const override { return weights_->pass_bytes(); }
   [[nodiscard]] std::unique_ptr<llm::Cache> make_cache(std::size_t sequences, std::size_t capacity) const override;
-  // Trees come whole, not level by level.
+  // Trees must come whole, not level by level.
   void forward(std::span<const llm::Extension> batch, llm::Cache& cache, std::span<float> logits) override;
 
-  // Asks for a pass and returns; `longest`: cached tokens and the pass's, of any sequence. `logits`: pass.logits rows. May be
-  // recorded.
+  // Enqueues a pass and returns; `longest`: the largest number of cached tokens and tokens of the pass of any sequence. `logits`:
+  // pass.logits rows. May be recorded.
   void enqueue(const PassRows& pass, DeviceCache& cache, const Texts& texts, std::size_t longest, float* logits);
-  // Finds out for 9 to 32 rows which of the two ways is faster on this device.
+  // Measures for 9 to 32 rows which of the two ways is faster on this device.
   void tune();
   [[nodiscard]] const DeviceWeights& weights() const { return *weights_; }
   [[nodiscard]] Device& device() const { return device_; }
@@ -115,7 +116,7 @@ class DeviceModel final : public llm::Model {
   std::shared_ptr<const DeviceWeights> weights_;
   Limits limits_;
   unsigned width_;
-  // [product][rows up to 16, or up to 32]: whether the library multiplies in the place of the kernel for few rows.
+  // [product][rows up to 16, or up to 32]: whether the library multiplies instead of the kernel for few rows.
   std::array<std::array<bool, 2>, kProducts> by_library_ = {};
   Buffer<float> hidden_;
   Buffer<Bf16> normed_;
@@ -129,7 +130,7 @@ class DeviceModel final : public llm::Model {
   Buffer<float> logits_;
 };
 
-// What a model's working memory takes, without weights and caches.
+// A model's working memory, without weights and caches.
 std::size_t work_bytes(const llm::ModelConfig& config, const Limits& limits);
 
 }  // namespace specsim::cuda

@@ -75,7 +75,7 @@ std::unique_ptr<Graph> PassTimer::record(std::size_t tokens, std::size_t logit_r
   const auto ask = [&] {
     model_.enqueue(pass, cache_, {text_.data(), stride_, lengths_.data(), 0}, context + tokens, logits_.data());
   };
-  ask();  // libraries make their choices outside of a recording
+  ask();  // libraries choose their kernels outside of a recording
   device.finish();
   return device.record(ask);
 }
@@ -98,7 +98,7 @@ Terms measure_terms(Device& device, std::size_t vocab, std::size_t batch, int dr
   const std::size_t rows = batch * (drafts + 1);
   const std::size_t scans = scans_of(static_cast<unsigned>(vocab));
   std::vector<float> numbers(rows * vocab);
-  for (std::size_t i = 0; i < numbers.size(); ++i)  // 0 to 16, none twice in a row
+  for (std::size_t i = 0; i < numbers.size(); ++i)  // 0 to 16, never the same twice in a row
     numbers[i] = static_cast<float>((i * 2654435761U) % (1U << 22)) / 262144.0F;
   const Buffer<float> logits(device, numbers);
   const Buffer<double> target(device, rows * vocab);
@@ -127,7 +127,7 @@ Terms measure_terms(Device& device, std::size_t vocab, std::size_t batch, int dr
                               .count = count});
     }
   };
-  const auto draw = drafts > 0 ? device.record(ask_draws) : nullptr;  // nothing at all is no graph for every library
+  const auto draw = drafts > 0 ? device.record(ask_draws) : nullptr;  // some libraries cannot make an empty graph
   const auto time_acceptance = [&](AcceptanceRule rule) {
     const auto accept = device.record([&] {
       maker.enqueue(logits.data(), static_cast<unsigned>(rows), target.data(), sums.data());
@@ -140,7 +140,7 @@ Terms measure_terms(Device& device, std::size_t vocab, std::size_t batch, int dr
                         .count = count};
       device.launch(ResidualSums{.trial = trial, .sums = sums.data()});
       device.launch(Accept{.trial = trial, .sums = sums.data(), .accepted = accepted.data()});
-      device.copy(lengths.data(), zeros.data(), batch * sizeof(std::uint32_t));  // every time at the same place
+      device.copy(lengths.data(), zeros.data(), batch * sizeof(std::uint32_t));  // the same place every time
     });
     return time_work(device, repetitions, 4, [&] { device.replay(*accept); });
   };

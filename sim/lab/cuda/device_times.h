@@ -1,4 +1,4 @@
-// What a device takes for what decoding asks of it.
+// Times of a device for the operations of decoding.
 #pragma once
 
 #include "sim/lab/cuda/rounds.h"
@@ -8,7 +8,7 @@
 
 namespace specsim::cuda {
 
-// Seconds of `work`, asked for `at_once` times in a row and divided: medians over repetitions, after one to warm up.
+// Seconds of `work`, enqueued `at_once` times in a row and divided by that: median over repetitions, after one to warm up.
 llm::Quartiles time_work(Device& device, int repetitions, int at_once, const std::function<void()>& work);
 
 struct Bandwidth {
@@ -18,10 +18,10 @@ struct Bandwidth {
   [[nodiscard]] double read_rate() const { return static_cast<double>(bytes) / read.median; }
   [[nodiscard]] double copy_rate() const { return 2.0 * static_cast<double>(bytes) / copy.median; }  // read and written
 };
-// Random bytes; the best of a few numbers of blocks.
+// Random bytes; the best of several numbers of blocks.
 Bandwidth measure_bandwidth(Device& device, std::size_t bytes, int repetitions);
 
-// Passes of one model over batches of one size, with caches full of random numbers.
+// Times passes of one model over batches of one size, with caches full of random numbers.
 class PassTimer {
  public:
   PassTimer(DeviceModel& model, std::size_t batch, std::size_t capacity);
@@ -31,7 +31,7 @@ class PassTimer {
     std::uint64_t logits_hash = 0;  // a hash of the last row's logits
   };
   Result time(std::size_t tokens, std::size_t logit_rows, std::size_t context, int repetitions, int at_once);
-  // The same pass, recorded, to be replayed by whoever times it.
+  // Records the same pass; the caller replays and times it.
   [[nodiscard]] std::unique_ptr<Graph> record(std::size_t tokens, std::size_t logit_rows, std::size_t context);
 
  private:
@@ -48,8 +48,8 @@ class PassTimer {
 // Bytes of keys and values that a pass reads.
 std::size_t kv_bytes(const llm::ModelConfig& config, std::size_t batch, std::size_t places);
 
-// What a round takes beside its passes: the distributions and the draw of one draft token, the distributions and the judgement of
-// all by each rule (without drafts there is one).
+// The parts of a round outside its passes: the distributions and the draw of one draft token, and the distributions and the
+// judgement of all tokens by each rule (without drafts there is one rule).
 struct Terms {
   llm::Quartiles draw;
   llm::Quartiles accept;
@@ -59,7 +59,7 @@ struct Terms {
 Terms measure_terms(Device& device, std::size_t vocab, std::size_t batch, int draft_length, const math::Sampling& sampling,
                     int repetitions);
 
-// How long a kernel with nothing to do takes in a graph of many, from its start to the next one's.
+// Time of an empty kernel in a graph of many, from its start to the next one's.
 llm::Quartiles time_empty_launch(Device& device, int repetitions);
 
 }  // namespace specsim::cuda

@@ -12,7 +12,7 @@ namespace specsim::cuda {
 
 namespace {
 
-// Fills matrices: random numbers first where anything is added, the real part on top.
+// Fills matrices: random numbers first, if anything is added, then the real part.
 class Builder {
  public:
   Builder(Device& device, const llm::Weights* real, const llm::ModelConfig& config, std::uint64_t seed)
@@ -45,7 +45,7 @@ class Builder {
         layer.qkv_bias = Buffer<float>(device_, bias);
       }
       layer.output = matrix(c.hidden, queries, false, from != nullptr ? &from->output : nullptr, same_row);
-      const std::size_t neurons = llm::padded(c.ffn);  // those behind the last give silu(0) 0 into columns of zeros
+      const std::size_t neurons = llm::padded(c.ffn);  // padding neurons give silu(0) 0 into columns of zeros
       const std::size_t own = from != nullptr ? real_->config.ffn : c.ffn;
       layer.gate_up = matrix(2 * neurons, c.hidden, true, from != nullptr ? &from->gate_up : nullptr, [own](std::size_t row) {
         const std::size_t neuron = row % own;
@@ -71,7 +71,7 @@ class Builder {
     return (c.heads + c.kv_heads) * c.head_dim + row - queries - keys;
   }
 
-  // `of_hidden`: its inputs are the hidden state, of which the small model's part is not zero in added layers either.
+  // `of_hidden`: its inputs are the hidden state, in which the small model's part is not zero in added layers either.
   DeviceMatrix matrix(std::size_t rows, std::size_t columns, bool of_hidden, const llm::Matrix* real,
                       const std::function<std::size_t(std::size_t)>& place) {
     DeviceMatrix out;
@@ -86,9 +86,9 @@ class Builder {
                                 .index = index_++});
     if (real_ == nullptr) return out;
     const std::size_t from_real = real != nullptr ? real->columns() : 0;
-    clear_columns(out, 0, of_hidden ? real_->config.hidden : from_real);  // that no added output sees
+    clear_columns(out, 0, of_hidden ? real_->config.hidden : from_real);  // columns that no added output may see
     if (real == nullptr) return out;
-    // As one array with the small model's columns, then into place in runs of neighbouring rows.
+    // Read as one array with the small model's columns, and then copied in runs of neighbouring rows.
     std::vector<std::byte> rounded(real->rows() * real->columns() * sizeof(Bf16));
     std::vector<float> row(real->columns());
     const std::size_t width = real->columns() * sizeof(Bf16);

@@ -1,4 +1,4 @@
-// The kernels that draw a token from a distribution. Every uniform has the address that decoding on the CPU gives it
+// The kernels that draw a token from a distribution. Every uniform has the same address as in decoding on the CPU
 // (sim/foundation/rng/address.h).
 #pragma once
 
@@ -17,9 +17,9 @@ struct DrawRoom {
   std::uint32_t last_positive;
 };
 
-// The token of math::ScanSums::pick(weights, u), by all threads of the block; room->sums holds the scan blocks' sums. Whoever
-// adds and subtracts does it one after the other: the order is part of the outcome. He loads some at a time, so that the chain
-// waits for arithmetic alone; behind the end there are zeros, which change nothing.
+// The token of math::ScanSums::pick(weights, u), by all threads of the block; room->sums holds the scan blocks' sums. One thread
+// adds and subtracts in sequence, because the order affects the rounding. It loads several values at a time, so that the chain
+// waits only for arithmetic. Values after the end are zeros, which change nothing.
 template <class F>
 SPECSIM_KERNEL std::uint32_t pick(const Thread& thread, unsigned threads, unsigned vocab, double u, const F& weight,
                                   DrawRoom* room) {
@@ -79,7 +79,7 @@ SPECSIM_KERNEL std::uint32_t pick(const Thread& thread, unsigned threads, unsign
     thread.sync();
     if (room->token < vocab) return room->token;
   }
-  if (thread.index() == 0 && room->last_positive == vocab) {  // beyond the end altogether: the last token that can be
+  if (thread.index() == 0 && room->last_positive == vocab) {  // beyond the end: takes the last token of positive weight
     unsigned last = vocab;
     while (last > 0 && !(weight(last - 1) > 0.0)) --last;
     room->last_positive = last > 0 ? last - 1 : 0;
@@ -88,17 +88,17 @@ SPECSIM_KERNEL std::uint32_t pick(const Thread& thread, unsigned threads, unsign
   return room->last_positive;
 }
 
-// The batch that decodes, a sequence's state side by side.
+// The state of the batch that is decoded, in arrays by sequence.
 struct Sequences {
-  std::uint32_t* text = nullptr;  // [sequence][text_stride]: prompt, emitted, and the round's drafts behind them
+  std::uint32_t* text = nullptr;  // [sequence][text_stride]: prompt, emitted tokens, then the round's drafts
   std::size_t text_stride = 0;
-  std::uint32_t* lengths = nullptr;    // tokens that the target has cached: all of the text but its last
-  std::uint32_t* rounds = nullptr;     // how many it has had
+  std::uint32_t* lengths = nullptr;    // tokens cached by the target: all of the text except its last
+  std::uint32_t* rounds = nullptr;     // number of finished rounds
   const std::uint64_t* ids = nullptr;  // its address
   std::uint64_t key = 0;               // low word, high word << 32
 };
 
-// Draws draft token `index` of every sequence from its distribution and puts it behind the text.
+// Draws draft token `index` of every sequence from its distribution and appends it to the text.
 struct DrawDraft {
   static constexpr unsigned kThreads = 128;
   const double* distributions = nullptr;  // [sequence][distribution_stride]

@@ -1,4 +1,4 @@
-// The kernels that have a row to themselves: a token's embedding, and the norm before every product.
+// The kernels that work on one row: a token's embedding, and the norm before every product.
 #pragma once
 
 #include "sim/lab/cuda/rows.h"
@@ -35,16 +35,16 @@ struct Embed {
 // out[i] = x[i] weight[i] / sqrt(mean of squares + epsilon), as bf16.
 struct RmsNorm {
   static constexpr unsigned kThreads = 512;
-  static constexpr unsigned kOwn = 16;    // columns of a thread that it loads at once and keeps; those beyond cost a second look
+  static constexpr unsigned kOwn = 16;    // columns that a thread loads at once and keeps; further columns are read twice
   const float* x = nullptr;               // [row][columns]
-  const std::uint32_t* source = nullptr;  // [row of out] its row of x; null: the same
+  const std::uint32_t* source = nullptr;  // [row of out] its row of x; null: the same row
   const float* weight = nullptr;
   float epsilon = 0.0F;
   Bf16* out = nullptr;  // [row][stride]
   unsigned columns = 0;
   std::size_t stride = 0;
   unsigned count = 0;
-  // The mean is over so many columns: fewer than `columns` where the others are known to be zero.
+  // The number of columns in the mean: fewer than `columns` if the others are known to be zero.
   float mean_columns = 0.0F;
 
   [[nodiscard]] Grid grid() const { return {count, 1, 1, kThreads, kThreads / kWarp * sizeof(float)}; }
@@ -52,7 +52,7 @@ struct RmsNorm {
     const unsigned row = thread.block_x();
     float weights[kOwn];
     take(weight, thread.index(), weights);
-    thread.wait_for_previous();  // weights stand; x is the previous kernel's
+    thread.wait_for_previous();  // weights are constant; x comes from the previous kernel
     thread.release_next();
     const float* const from = x + static_cast<std::size_t>(source != nullptr ? source[row] : row) * columns;
     float own[kOwn];

@@ -83,7 +83,7 @@ class Library final : public GemmLibrary {
     } catch (const IoError& refused) {
       if (plan.works) throw;
       plan.ways.clear();
-      print_error("{}; {} x {} by {} rows is done without it\n", refused.what(), p.outputs, p.columns, p.rows);
+      print_error("{}; the product {} x {} by {} rows is computed without it\n", refused.what(), p.outputs, p.columns, p.rows);
     }
     return false;
   }
@@ -94,11 +94,12 @@ class Library final : public GemmLibrary {
     Layout weights = {nullptr, nullptr};
     Layout x = {nullptr, nullptr};
     Layout y = {nullptr, nullptr};
-    std::vector<cublasLtMatmulAlgo_t> ways;  // algorithms that do it, the best last; those that it refuses go
+    std::vector<cublasLtMatmulAlgo_t>
+        ways;  // algorithms that support it, the best last; those that the library refuses are removed
     bool works = false;
   };
 
-  // Column by column, as the library sees memory: y (outputs x rows) = weights^T (columns x outputs) x (columns x rows).
+  // Column-major, as the library sees memory: y (outputs x rows) = weights^T (columns x outputs) x (columns x rows).
   [[nodiscard]] Plan plan_for(const Gemm& p) const {
     const auto layout = [&](cudaDataType type, std::uint64_t rows, std::uint64_t columns) {
       return make(f_.layout_create, f_.layout_destroy, "describing a matrix", type, rows, columns,
@@ -133,7 +134,7 @@ std::unique_ptr<GemmLibrary> open_gemm_library(const CublasLt& functions) {
   try {
     return std::make_unique<Library>(functions);
   } catch (const IoError& refused) {
-    print_error("{}; products are done without it\n", refused.what());
+    print_error("{}; products are computed without it\n", refused.what());
     return nullptr;
   }
 }
@@ -141,7 +142,7 @@ std::unique_ptr<GemmLibrary> open_gemm_library(const CublasLt& functions) {
 std::unique_ptr<GemmLibrary> open_gemm_library() {
   static const CublasLt* const functions = []() -> const CublasLt* {
     for (const char* const name : {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"}) {
-      void* const library = dlopen(name, RTLD_NOW | RTLD_LOCAL);  // stays until the program ends
+      void* const library = dlopen(name, RTLD_NOW | RTLD_LOCAL);  // stays loaded until the program ends
       static CublasLt loaded;
       if (library != nullptr && load(library, loaded)) return &loaded;
     }

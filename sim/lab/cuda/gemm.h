@@ -1,5 +1,5 @@
-// cuBLASLt for products of many rows, where the machine has it: it is looked for when the program runs, so that the program
-// starts without it.
+// cuBLASLt for products of many rows, if the machine has it. It is loaded at run time, so that the program also starts without
+// it.
 #pragma once
 
 #include "sim/lab/cuda/device.h"
@@ -22,16 +22,16 @@ class GemmLibrary : boost::noncopyable {
   static constexpr std::size_t kWorkspace = std::size_t{32} << 20;
   virtual ~GemmLibrary() = default;
   [[nodiscard]] virtual std::string name() const = 0;
-  // False where the library has no way for this shape, or refuses all that it offers: nothing has happened then, and stderr says
-  // so once. Throws IoError where a shape that it has done fails.
+  // Returns false if the library does not support this shape, or refuses all algorithms that it offers. Nothing has been computed
+  // then, and stderr reports it once. Throws IoError if a shape fails that worked before.
   virtual bool multiply(const Gemm& product, void* workspace, cudaStream_t stream) = 0;
 };
 
-// nullptr where there is none, or none that starts.
+// nullptr if there is no library, or it does not start.
 std::unique_ptr<GemmLibrary> open_gemm_library();
 
 #if __has_include(<cublasLt.h>)
-// The functions that are used: a loaded library's, or a test's.
+// The functions that are used: from a loaded library, or from a test.
 struct CublasLt {
   decltype(&cublasLtCreate) create = nullptr;
   decltype(&cublasLtDestroy) destroy = nullptr;

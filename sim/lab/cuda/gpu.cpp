@@ -1,4 +1,4 @@
-// The device that is an NVIDIA GPU.
+// The device for NVIDIA GPUs.
 #include "sim/foundation/base/error.h"
 #include "sim/lab/cuda/device.h"
 
@@ -15,7 +15,7 @@ namespace specsim::cuda {
 
 namespace {
 
-// What the run-time library says went wrong, where and at what.
+// Throws the run-time library's error, with the place and the operation.
 void check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
   throw IoError(fmt::format("GPU: {}: {} ({})", what, cudaGetErrorString(status), cudaGetErrorName(status)));
@@ -71,9 +71,9 @@ class Gpu final : public Device {
     void* memory = nullptr;
     const cudaError_t status = cudaMalloc(&memory, bytes);
     if (status == cudaErrorMemoryAllocation) {
-      static_cast<void>(cudaGetLastError());  // the error is told here and does not stay
-      throw BadInput({"GPU", 0, 0},
-                     fmt::format("{:.3f} GiB asked for, allowed: the {:.3f} GiB that are free", gib(bytes), gib(free_memory())));
+      static_cast<void>(cudaGetLastError());  // clears the error, since it is reported here
+      throw BadInput({"GPU", 0, 0}, fmt::format("{:.3f} GiB are needed, allowed: at most the {:.3f} GiB that are free",
+                                                gib(bytes), gib(free_memory())));
     }
     check(status, "allocating");
     if (poison_) check(cudaMemsetAsync(memory, 0xFF, bytes, stream_), "poisoning");
@@ -103,7 +103,7 @@ class Gpu final : public Device {
   void copy(void* to, const void* from, std::size_t bytes) override {
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_), "copying on the device");
   }
-  void finish() override { check(cudaStreamSynchronize(stream_), "running what was asked for"); }
+  void finish() override { check(cudaStreamSynchronize(stream_), "running the operations"); }
 
   std::unique_ptr<Graph> record(const std::function<void()>& work) override {
     auto graph = std::make_unique<GpuGraph>();
@@ -118,7 +118,7 @@ class Gpu final : public Device {
     }
     check(cudaStreamEndCapture(stream_, graph->graph.make()), "ending a graph");
     check(cudaGraphInstantiate(graph->ready.make(), graph->graph, 0), "preparing a graph");
-    check(cudaGraphUpload(graph->ready, stream_), "sending a graph ahead");
+    check(cudaGraphUpload(graph->ready, stream_), "uploading a graph");
     return graph;
   }
   void replay(const Graph& graph) override {
@@ -128,7 +128,7 @@ class Gpu final : public Device {
     check(cudaEventRecord(begin_, stream_), "recording an event");
     work();
     check(cudaEventRecord(end_, stream_), "recording an event");
-    check(cudaEventSynchronize(end_), "running what was timed");
+    check(cudaEventSynchronize(end_), "running the timed work");
     float milliseconds = 0.0F;
     check(cudaEventElapsedTime(&milliseconds, begin_, end_), "reading a time");
     return 1e-3 * static_cast<double>(milliseconds);
@@ -171,14 +171,14 @@ std::unique_ptr<Device> open_gpu(int number, bool dependent_launch, bool poison)
         fmt::format("{}, allowed: a driver for CUDA {} or later",
                     driver == 0 ? "no NVIDIA driver is loaded" : "the driver is for CUDA " + version(driver), version(runtime)));
   if (status == cudaErrorNoDevice || (status == cudaSuccess && count == 0))
-    throw BadInput({place, 0, 0}, "no NVIDIA GPU is here, allowed: one that this program can use");
+    throw BadInput({place, 0, 0}, "no NVIDIA GPU was found, allowed: one that this program can use");
   if (status != cudaSuccess)
-    throw BadInput({place, 0, 0}, fmt::format("{} ({}), allowed: an NVIDIA GPU that answers", cudaGetErrorString(status),
-                                              cudaGetErrorName(status)));
+    throw BadInput({place, 0, 0},
+                   fmt::format("{} ({}), allowed: a working NVIDIA GPU", cudaGetErrorString(status), cudaGetErrorName(status)));
   if (number < 0 || number >= count)
-    throw BadInput({place, 0, 0}, fmt::format("there is none of this number, allowed: 0 to {}", count - 1));
+    throw BadInput({place, 0, 0}, fmt::format("there is no GPU with this number, allowed: 0 to {}", count - 1));
   cudaDeviceProp properties = {};
-  check(cudaGetDeviceProperties(&properties, number), "asking what the device is");
+  check(cudaGetDeviceProperties(&properties, number), "reading the device's properties");
   check(cudaSetDevice(number), "choosing the device");
   if (const cudaError_t loaded = find_code(); loaded != cudaSuccess)
     throw BadInput(

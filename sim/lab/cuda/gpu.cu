@@ -1,4 +1,4 @@
-// Starts kernels: all of the program that the CUDA compiler compiles.
+// Starts kernels. This is the only file that the CUDA compiler compiles.
 #include "sim/lab/cuda/gpu_launch.h"
 
 namespace specsim::cuda {

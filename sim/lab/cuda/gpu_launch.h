@@ -1,4 +1,4 @@
-// What the CUDA compiler compiles, for the rest of the GPU's device.
+// The parts of the GPU's device that the CUDA compiler compiles.
 #pragma once
 
 #include "sim/lab/cuda/device.h"
@@ -7,10 +7,10 @@
 
 namespace specsim::cuda {
 
-// `dependent_launch`: the kernel's blocks may take their places while the one before it ends (Thread::release_next); compute
-// capability 9.0.
+// `dependent_launch`: the kernel's blocks may be placed while the previous kernel ends (Thread::release_next); compute capability
+// 9.0.
 cudaError_t start(const Kernel& kernel, cudaStream_t stream, bool dependent_launch);
-// Whether this program has code for the current device. Loads all of it: nothing is to be loaded while a graph is recorded.
+// Whether this program has code for the current device. Loads all of it, since nothing may be loaded while a graph is recorded.
 cudaError_t find_code();
 
 }  // namespace specsim::cuda

@@ -1,6 +1,6 @@
-// What a kernel sees of the machine that runs it. The same source compiles for the GPU and, in the tests, for the host, where
-// each thread of a block is a fiber: barriers, shuffles and matrix instructions then are the host's, indices and arithmetic the
-// kernel's own.
+// The interface of a kernel to the machine that runs it. The same source compiles for the GPU and, in the tests, for the host,
+// where each thread of a block is a fiber. On the host, barriers, shuffles and matrix instructions are emulated; indices and
+// arithmetic are the kernel's own.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ struct Grid {
   unsigned y = 1;
   unsigned z = 1;
   unsigned threads = 1;
-  std::size_t shared_bytes = 0;  // at most 48 KiB, which every device grants unasked
+  std::size_t shared_bytes = 0;  // at most 48 KiB, which every device provides without opting in
 };
 
 struct alignas(16) Words {
@@ -54,7 +54,7 @@ class Thread {
   }
   // Waits for all threads of the block, each of which must call it.
   SPECSIM_KERNEL void sync() const { __syncthreads(); }
-  // The value of another thread of the warp; each of its threads must call it.
+  // The value of another thread of the warp; all threads of the warp must call it.
   template <class T>
   SPECSIM_KERNEL T shuffle_xor(T value, unsigned mask) const {
     return __shfl_xor_sync(0xFFFFFFFFU, value, static_cast<int>(mask));
@@ -68,19 +68,19 @@ class Thread {
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
         : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
   }
-  // The next kernel of the stream may take its place on the device as soon as all blocks of this one have theirs ...
+  // The next kernel of the stream may be placed on the device as soon as all blocks of this one are ...
   SPECSIM_KERNEL void release_next() const {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
   }
-  // ... and waits here until the one before it has ended: nothing that a kernel wrote is read, and nothing written, before.
+  // ... and waits here until the previous kernel has ended: it must not read that kernel's results, nor write, before this.
   SPECSIM_KERNEL void wait_for_previous() const {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
   }
-  // Small kernels wait first and release then, so that those after them do not take places two kernels early.
+  // Small kernels wait first and release then, so that later kernels are not placed two kernels early.
   SPECSIM_KERNEL void take_turn() const {
     wait_for_previous();
     release_next();
@@ -88,8 +88,8 @@ class Thread {
 };
 
 SPECSIM_KERNEL Words load(const Bf16* from) { return *reinterpret_cast<const Words*>(from); }
-// What no kernel writes and no one reads again soon: weights. A load that stays where it stands: those of constant memory may
-// move behind wait_for_previous.
+// For data that no kernel writes and that is not read again soon: weights. This load keeps its place in the program; the compiler
+// may move loads of constant memory past wait_for_previous.
 SPECSIM_KERNEL Words load_once(const Bf16* from) {
   Words words;
   asm volatile("ld.relaxed.gpu.global.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];"
@@ -98,7 +98,7 @@ SPECSIM_KERNEL Words load_once(const Bf16* from) {
                : "memory");
   return words;
 }
-// Whole numbers that any thread may add to at once: in any order the same sum.
+// Integers that all threads may add to at once: the sum does not depend on the order.
 SPECSIM_KERNEL void add_to(std::uint32_t* sum, std::uint32_t value) { atomicAdd(sum, value); }
 SPECSIM_KERNEL void add_to(std::uint64_t* sum, std::uint64_t value) {
   static_assert(sizeof(unsigned long long) == sizeof value);
@@ -191,7 +191,7 @@ inline float negative_infinity() { return -INFINITY; }
 #endif
 
 SPECSIM_KERNEL float to_float(Bf16 x) { return float_of(static_cast<std::uint32_t>(x.bits) << 16); }
-// To the nearest, ties to even; a NaN stays one.
+// Rounds to the nearest, ties to even; a NaN stays NaN.
 SPECSIM_KERNEL Bf16 to_bf16(float x) {
   const std::uint32_t bits = bits_of(x);
   if ((bits & 0x7FFFFFFFU) > 0x7F800000U) return {static_cast<std::uint16_t>(bits >> 16 | 0x40U)};
@@ -201,13 +201,13 @@ SPECSIM_KERNEL std::uint32_t pair_of(float low, float high) {
   return static_cast<std::uint32_t>(to_bf16(low).bits) | static_cast<std::uint32_t>(to_bf16(high).bits) << 16;
 }
 
-// Sum (or largest) of a value over the warp, the same in all threads and always in the same order.
+// Sum (or maximum) of a value over the warp, the same in all threads and always in the same order.
 template <class T>
 SPECSIM_KERNEL T warp_sum(const Thread& thread, T value) {
   for (unsigned mask = kWarp / 2; mask > 0; mask /= 2) value += thread.shuffle_xor(value, mask);
   return value;
 }
-// Over the block, by way of `room` for one value per warp in shared memory; a barrier on both sides.
+// The same over the block, using `room` in shared memory for one value per warp; a barrier on both sides.
 template <class T>
 SPECSIM_KERNEL T block_sum(const Thread& thread, T value, unsigned threads, T* room) {
   value = warp_sum(thread, value);

@@ -33,7 +33,7 @@ struct FillRandom {
   }
 };
 
-// Reads memory and does nothing with it: a sum that is written only if it is one that no memory gives.
+// Reads memory and does nothing with it: the sum is written only if it has a value that never occurs.
 struct ReadAll {
   static constexpr unsigned kThreads = 256;
   const Words* memory = nullptr;

@@ -1,4 +1,4 @@
-// The kernels of matrix products of few rows, with what is done to each result at once.
+// The kernels of matrix products of few rows, fused with the operation on each result.
 #pragma once
 
 #include "sim/lab/cuda/launch.h"
@@ -8,18 +8,18 @@ namespace specsim::cuda {
 enum class Finish : unsigned {
   store,   // out = y
   add,     // out += y
-  swiglu,  // rows of weights in turns of 8 gates and 8 ups: gated[8 i + r] = silu(y[16 i + r]) y[16 i + 8 + r]
+  swiglu,  // rows of weights alternate between 8 gates and 8 ups: gated[8 i + r] = silu(y[16 i + r]) y[16 i + 8 + r]
 };
 
-// y[row][o] = weights[o] . x[row] for up to 8 kTiles rows; weights are read once, straight into the operands of matrix
-// instructions: the order of summation is free, so a thread takes 8 neighbouring columns of its row as if they were those that
-// the instruction wants. A sum does not depend on how many rows there are.
+// y[row][o] = weights[o] . x[row] for up to 8 kTiles rows. Weights are read once, directly into the operands of matrix
+// instructions. The order of summation is free, so a thread uses 8 neighbouring columns of its row in place of those that the
+// instruction expects. A sum does not depend on the number of rows.
 template <unsigned kTiles>
 struct ProductKernel {
   static constexpr unsigned kThreads = 256;
   static constexpr unsigned kWarps = kThreads / kWarp;
-  static constexpr unsigned kOutputs = 16;  // outputs of a block
-  static constexpr unsigned kPieces = 4;    // pieces of 32 columns that a warp takes at a time
+  static constexpr unsigned kOutputs = 16;  // outputs per block
+  static constexpr unsigned kPieces = 4;    // pieces of 32 columns that a warp loads at a time
   static constexpr unsigned kMostRows = 8 * kTiles;
   const Bf16* weights = nullptr;  // [outputs][columns]
   unsigned outputs = 0;
@@ -49,8 +49,8 @@ struct ProductKernel {
   }
 
  private:
-  // The block's outputs and every row, over the columns that are the warp's: the next pieces of weights are on their way while
-  // these are multiplied.
+  // Sums over the warp's columns for the block's outputs and every row. The next pieces of weights are loaded while these are
+  // multiplied.
   SPECSIM_KERNEL void add_products(const Thread& thread, float (&sums)[kTiles][4]) const {
     const unsigned warp = thread.index() / kWarp;
     const unsigned g = thread.index() % kWarp / 4;  // row and column of matrix instructions' operands (Thread::multiply)
@@ -64,7 +64,7 @@ struct ProductKernel {
     Words a[kPieces];
     Words b[kPieces];
     fetch(upper, lower, column, a, b);
-    thread.wait_for_previous();  // weights stand; x is the previous kernel's
+    thread.wait_for_previous();  // weights are constant; x comes from the previous kernel
     for (; column < columns; column += step) {
       Words next_a[kPieces];
       Words next_b[kPieces];
@@ -88,7 +88,7 @@ struct ProductKernel {
       }
     }
   }
-  // Puts a warp's sums where the others see them: [warp][row][output].
+  // Writes a warp's sums to shared memory: [warp][row][output].
   SPECSIM_KERNEL void share(const Thread& thread, const float (&sums)[kTiles][4]) const {
     auto* const shared = reinterpret_cast<float*>(thread.shared());
     const unsigned g = thread.index() % kWarp / 4;
@@ -140,10 +140,10 @@ struct ProductKernel {
   }
 };
 
-// The same activation where a library made the products.
+// The same activation for products that a library computed.
 struct Swiglu {
   static constexpr unsigned kThreads = 256;
-  const float* y = nullptr;  // [row][2 width], in turns of 8 gates and 8 ups
+  const float* y = nullptr;  // [row][2 width], alternating between 8 gates and 8 ups
   Bf16* gated = nullptr;     // [row][width]
   unsigned width = 0;
   unsigned count = 0;

@@ -10,7 +10,7 @@ struct RandomBits {
   std::uint64_t second;
 };
 
-// Philox4x32-10 as sim/foundation/rng/philox.h has it.
+// Philox4x32-10 as in sim/foundation/rng/philox.h.
 SPECSIM_KERNEL RandomBits random_bits_at(std::uint32_t c0, std::uint32_t c1, std::uint64_t sequence, std::uint64_t key) {
   std::uint32_t x[4] = {c0, c1, static_cast<std::uint32_t>(sequence), static_cast<std::uint32_t>(sequence >> 32)};
   auto low = static_cast<std::uint32_t>(key);

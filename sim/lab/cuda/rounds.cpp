@@ -14,7 +14,7 @@ namespace specsim::cuda {
 
 namespace {
 
-// What a row's cuts count in.
+// Size of the histogram that a row's cuts count in.
 constexpr std::size_t kHistogram = std::size_t{Cut::kLevels} * Cut::kBins;
 
 std::size_t drafts_of(const RoundSettings& settings) { return static_cast<std::size_t>(settings.draft_length); }
@@ -41,7 +41,7 @@ DistributionMaker::DistributionMaker(Device& device, std::size_t vocab, std::siz
 }
 
 void DistributionMaker::enqueue(const float* logits, unsigned rows, double* distributions, double* scan_sums) {
-  // Whoever makes the distribution last has min-p, which looks at a weight alone.
+  // The kernel that makes the distribution last applies min-p, which depends on each weight alone.
   const auto min_p_after = [&](std::size_t cuts) { return cuts == cuts_.size() ? sampling_.min_p : 0.0; };
   const auto next_after = [&](std::size_t cuts) { return cuts < cuts_.size() ? cuts_[cuts] : Cut(); };
   device_.launch(SlicePeaks{.logits = logits,
@@ -157,7 +157,7 @@ void Rounds::pretend(std::size_t length) {
   SPECSIM_CHECK(length >= 2 && length <= settings_.capacity, "{} tokens, {} places", length, settings_.capacity);
   std::vector<std::uint64_t> ids(settings_.batch);
   std::iota(ids.begin(), ids.end(), std::uint64_t{0});
-  if (lengths_.empty()) {  // the first time: times of zeros would be others
+  if (lengths_.empty()) {  // the first time: times of zeros would differ
     target_cache_->fill_random(1);
     if (draft_ != nullptr) draft_cache_->fill_random(2);
   }
@@ -170,7 +170,7 @@ void Rounds::pretend(std::size_t length) {
 
 void Rounds::prepare() {
   if (!settings_.graphs) return;
-  pretend(2);  // which the shortest graph has places for
+  pretend(2);  // length for which the shortest graph has room
   SPECSIM_CHECK(fits(), "{} places, too few for a round", settings_.capacity);
   for (std::size_t longest = kChunk; longest < settings_.capacity; longest *= 2) graph_for(longest);
   graph_for(settings_.capacity);
@@ -213,7 +213,7 @@ void Rounds::ask(std::size_t longest) {
 
 void Rounds::enqueue() {
   SPECSIM_CHECK(fits(), "a round beyond {} places", settings_.capacity);
-  // A graph serves all texts up to a power of two of chunks: those beyond a text's end cost a look at its length.
+  // A graph serves all texts up to a power of two of chunks: chunks beyond a text's end only check its length.
   const std::size_t needed = *std::max_element(lengths_.begin(), lengths_.end()) + drafts_of(settings_);
   std::size_t longest = kChunk;
   while (longest < needed) longest *= 2;
@@ -225,7 +225,8 @@ void Rounds::enqueue() {
 const Graph& Rounds::graph_for(std::size_t longest) {
   std::unique_ptr<Graph>& graph = graphs_[longest];
   if (graph == nullptr) {
-    // Libraries choose and load outside of a recording: the passes once as they are. What they write is written again.
+    // Runs the passes once outside the recording, since libraries choose and load their kernels then. The results are overwritten
+    // later.
     const Texts texts{text_.data(), stride_, device_lengths_.data(), 0};
     if (settings_.draft_length > 0) {
       draft_->enqueue(first_draft_, *draft_cache_, {texts.text, texts.stride, texts.lengths, -1}, longest, logits_.data());
@@ -246,12 +247,12 @@ void Rounds::fetch() {
 void Rounds::check_distributions() const {
   const auto check = [&](const DistributionMaker& maker, const char* model) {
     const std::vector<bool> are =
-        maker.are_distributions();  // [sequence][row], of a draft the last token's alone: what is NaN stays so
+        maker.are_distributions();  // [sequence][row]; for a draft only the last token's row, since a NaN stays in the cache
     const auto wrong = static_cast<std::size_t>(std::find(are.begin(), are.end(), false) - are.begin());
     if (wrong < are.size())
       throw BadInput(
           {device_.info().name, 0, 0},
-          fmt::format("logits of the {} for sequence {} of the batch are not finite, allowed: weights whose logits are", model,
+          fmt::format("logits of the {} for sequence {} of the batch are not finite, allowed: weights with finite logits", model,
                       wrong * settings_.batch / are.size()));
   };
   check(target_maker_, "target");

@@ -1,5 +1,5 @@
-// Where tokens of a pass stand in their sequences, and where their keys and values lie. Rows are tokens, side by side; strides
-// count elements. Rows of bf16 numbers that are multiplied have a stride that is a multiple of 32, with zeros behind their
+// Positions of a pass's tokens in their sequences, and addresses of their keys and values. Rows are tokens, side by side; strides
+// count elements. Rows of bf16 numbers that are multiplied have a stride that is a multiple of 32, padded with zeros after their
 // columns.
 #pragma once
 
@@ -7,13 +7,13 @@
 
 namespace specsim::cuda {
 
-// Where a pass's tokens stand. A sequence's tokens lie side by side; the token at `slot` behind those cached has place
-// lengths[sequence] + shift + slot in the text and in the cache, and `depth` takes slot's place where positions are counted.
+// Positions of a pass's tokens. A sequence's tokens are side by side. The token at `slot` after the cached ones has place
+// lengths[sequence] + shift + slot in the text and in the cache; its position for the model uses `depth` instead of slot.
 struct Rows {
   const std::uint32_t* sequence = nullptr;   // [row]
   const std::uint32_t* slot = nullptr;       // [row]
   const std::uint32_t* depth = nullptr;      // [row]
-  const std::uint64_t* ancestors = nullptr;  // [row] bit j: sees slot j; null: every token sees those before it and itself
+  const std::uint64_t* ancestors = nullptr;  // [row] bit j: sees slot j; null: every token sees itself and all earlier ones
   const std::uint32_t* lengths = nullptr;    // [sequence] cached tokens
   int shift = 0;
 
@@ -22,7 +22,7 @@ struct Rows {
   }
 };
 
-// The cache of one layer. Values lie transposed, so that attention reads them as they are multiplied.
+// The cache of one layer. Values are stored transposed, in the order in which attention multiplies them.
 struct LayerCache {
   Bf16* keys = nullptr;      // [sequence][kv head][slot][width]
   Bf16* values = nullptr;    // [sequence][kv head][width][slot]

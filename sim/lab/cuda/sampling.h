@@ -1,6 +1,6 @@
-// The kernels from logits to a distribution: softmax with temperature, top-k, top-p and min-p, and the sums that draws want.
-// Distributions are doubles, one row of `vocab` each. Sums run in the order of math::ScanSums: the same distributions give the
-// same tokens as on the CPU.
+// The kernels from logits to a distribution: softmax with temperature, top-k, top-p and min-p, and the sums that draws need.
+// Distributions are doubles, one row of `vocab` each. Sums are added in the order of math::ScanSums, so the same distributions
+// give the same tokens as on the CPU.
 #pragma once
 
 #include "sim/lab/cuda/launch.h"
@@ -8,22 +8,22 @@
 namespace specsim::cuda {
 
 constexpr unsigned kMostVocab = 262144;
-constexpr unsigned kScan = 512;    // weights that are summed together, by eight interleaved accumulators
-constexpr unsigned kSlice = 2048;  // tokens of a distribution that a block takes; a multiple of kScan
+constexpr unsigned kScan = 512;    // weights that are summed together, in eight interleaved accumulators
+constexpr unsigned kSlice = 2048;  // tokens of a distribution per block; a multiple of kScan
 constexpr unsigned kMostSlices = kMostVocab / kSlice;
 constexpr unsigned kMostScans = kMostVocab / kScan;
 
-// A thread's part of a slice is loaded before any of it is used: one round trip of memory.
+// A thread's part of a slice is loaded before any of it is used, for one round trip to memory.
 constexpr unsigned kSliceThreads = 256;
 constexpr unsigned kSlicePart = kSlice / kSliceThreads;
 
-// Neighbours first, first + 1, ...; 0 from `end` on.
+// Loads the neighbours first, first + 1, ...; 0 from `end` on.
 template <unsigned kAtOnce>
 SPECSIM_KERNEL void load_some(const double* from, unsigned first, unsigned end, double (&to)[kAtOnce]) {
   SPECSIM_UNROLL
   for (unsigned k = 0; k < kAtOnce; ++k) to[k] = first + k < end ? from[first + k] : 0.0;
 }
-// first, first + kSliceThreads, ...: a slice's threads side by side; 0 from `end` on.
+// Loads first, first + kSliceThreads, ..., so that a slice's threads are side by side; 0 from `end` on.
 template <class T>
 SPECSIM_KERNEL void load_part(const T* from, unsigned first, unsigned end, T (&to)[kSlicePart]) {
   SPECSIM_UNROLL
@@ -34,7 +34,7 @@ SPECSIM_KERNEL void load_part(const T* from, unsigned first, unsigned end, T (&t
 SPECSIM_KERNEL unsigned scans_of(unsigned vocab) { return (vocab + kScan - 1) / kScan; }
 inline unsigned slices_of(unsigned vocab) { return (vocab + kSlice - 1) / kSlice; }
 
-// The stretch of a row that a block takes.
+// The range of a row that a block processes.
 struct Slice {
   unsigned begin;
   unsigned end;
@@ -48,9 +48,9 @@ struct Peak {
   float value;
   std::uint32_t token;
 };
-// The larger; of equals the lower token.
+// The larger one; ties: the lower token.
 SPECSIM_KERNEL Peak larger(Peak a, Peak b) { return b.value > a.value || (b.value == a.value && b.token < a.token) ? b : a; }
-// Over the block, by way of `room` for one per warp in shared memory.
+// The largest over the block, using `room` in shared memory for one value per warp.
 SPECSIM_KERNEL Peak block_peak(const Thread& thread, Peak peak, unsigned threads, Peak* room) {
   for (unsigned mask = kWarp / 2; mask > 0; mask /= 2)
     peak = larger(peak, {thread.shuffle_xor(peak.value, mask), thread.shuffle_xor(peak.token, mask)});
@@ -61,21 +61,21 @@ SPECSIM_KERNEL Peak block_peak(const Thread& thread, Peak peak, unsigned threads
   return peak;
 }
 
-// What stays of a distribution: the `top_k` likeliest tokens or, where that is 0, the shortest run of likeliest ones whose share
-// reaches `top_p`; of equals the lower token stays. Weights are floats here, and their bits rise with them: the least that stays
-// is found as a number of 30 bits, ten at a time, each time from a histogram of the next ten bits of those weights that begin as
-// it does. What is added up are tokens, or masses in units of 2^-41, exact from a weight of 2^-18 on: whole numbers, whose sums
-// have no order. A cut takes three launches, beside the first histogram, which whoever wrote the distribution before makes on the
-// way. Each reads the row once, a block for each slice of it, and the last writes it: 32 bytes a token, from second-level caches
-// mostly.
+// Cuts a distribution to its `top_k` likeliest tokens or, if that is 0, to the shortest run of likeliest tokens whose share
+// reaches `top_p`; ties go to the lower token. Weights are floats here, and their bits rise with them. So the smallest weight
+// that stays is found as a number of 30 bits, ten bits at a time. Each step uses a histogram of the next ten bits of the weights
+// that begin with the bits found so far. The sums are token counts, or masses in units of 2^-41, exact from a weight of 2^-18 on.
+// They are integers, so the order of addition does not matter. A cut takes three launches, and the first histogram, which the
+// kernel that wrote the distribution computes on the way. Each launch reads the row once, one block per slice, and the last
+// writes it: 32 bytes per token, mostly from second-level caches.
 struct Cut {
   static constexpr unsigned kLevels = 3;
   static constexpr unsigned kBits = 10;
   static constexpr unsigned kBins = 1U << kBits;
-  static constexpr unsigned kLowBits = 21;  // low bits of a mass: a slice of them adds up in 32 bits, and so does what is above
+  static constexpr unsigned kLowBits = 21;  // low bits of a mass: a slice of these adds up in 32 bits, and so do the high bits
 
-  // How far the search for the least weight has come: its leading bits, what those that begin so must still add to the goal, and
-  // what all of them would.
+  // State of the search for the smallest weight that stays: its leading bits, the amount that weights with these bits must still
+  // add to the goal, and the amount of all of them.
   struct Found {
     std::uint32_t prefix;
     std::uint64_t wanted;
@@ -84,7 +84,7 @@ struct Cut {
 
   unsigned top_k = 0;
   double top_p = 1.0;
-  std::uint64_t* histograms = nullptr;  // [row][kLevels][kBins], from zeros; null: nothing is cut
+  std::uint64_t* histograms = nullptr;  // [row][kLevels][kBins], from zeros; null: no cut
   Found* found = nullptr;               // [row][kLevels]
 
   SPECSIM_KERNEL std::uint64_t measure(double weight) const {
@@ -95,8 +95,7 @@ struct Cut {
     return histograms + (row * kLevels + level) * kBins;
   }
 
-  // Adds the tokens [begin, end) of a row, a slice of it, to its histogram of a level, by way of 2 kBins numbers of shared
-  // memory.
+  // Adds the tokens [begin, end) of a row, a slice of it, to its histogram of a level, using 2 kBins numbers of shared memory.
   SPECSIM_KERNEL void count(const Thread& thread, const double* distribution, unsigned begin, unsigned end, std::size_t row,
                             unsigned level, std::uint32_t prefix) const {
     auto* const low = reinterpret_cast<std::uint32_t*>(thread.shared());
@@ -106,7 +105,7 @@ struct Cut {
     double own[kSlicePart];
     load_part(distribution, begin + thread.index(), end, own);
     thread.sync();
-    const unsigned below = (kLevels - 1 - level) * kBits;  // bits that later levels look at
+    const unsigned below = (kLevels - 1 - level) * kBits;  // bits for later levels
     SPECSIM_UNROLL
     for (unsigned k = 0; k < kSlicePart; ++k) {
       const std::uint32_t key = bits(own[k]) >> below;
@@ -122,9 +121,9 @@ struct Cut {
     }
   }
 
-  // What a level's histogram says, the same in all threads of the block. `threads` divides kBins.
+  // Searches a level's histogram; the result is the same in all threads of the block. `threads` divides kBins.
   SPECSIM_KERNEL Found search(const Thread& thread, unsigned threads, std::size_t row, unsigned level) const {
-    // [thread]: the amounts of its bins and of all later ones.
+    // [thread]: the amounts of its bins and of all later bins.
     auto* const sums = reinterpret_cast<std::uint64_t*>(thread.shared());
     auto* const result = reinterpret_cast<Found*>(sums + threads);
     const Found before = level > 0 ? found[row * kLevels + level - 1] : Found{0, 0, 0};
@@ -153,7 +152,7 @@ struct Cut {
     thread.sync();
     return *result;
   }
-  // sums[i] = the values of threads i and above.
+  // sums[i] = the values of threads i and higher.
   static SPECSIM_KERNEL void sums_from(const Thread& thread, unsigned threads, std::uint64_t value, std::uint64_t* sums) {
     thread.sync();
     sums[thread.index()] = value;
@@ -174,7 +173,7 @@ struct SlicePeaks {
   unsigned vocab = 0;
   Peak* peaks = nullptr;  // [row][slice]
   unsigned count = 0;
-  std::uint64_t* zeros = nullptr;  // histograms of cuts to come
+  std::uint64_t* zeros = nullptr;  // histograms for the next cuts
   std::size_t zeros_size = 0;
 
   [[nodiscard]] Grid grid() const { return {slices_of(vocab), count, 1, kThreads, kThreads / kWarp * sizeof(Peak)}; }
@@ -199,7 +198,7 @@ struct SlicePeaks {
 };
 
 // distribution[x] = exp((logit - largest) / temperature), each a float; temperature 0: 1 for the largest logit, 0 for the others.
-// Weights below `min_p` are 0. And the sum of each slice, or the first histogram of a cut.
+// Weights below `min_p` are set to 0. Also computes the sum of each slice, or the first histogram of a cut.
 struct DistributionWeights {
   static constexpr unsigned kThreads = kSliceThreads;
   const float* logits = nullptr;
@@ -240,7 +239,7 @@ struct DistributionWeights {
 };
 static_assert(kMostSlices <= DistributionWeights::kThreads);
 
-// The next ten bits of the least weight that stays: reads the histogram of the level before, makes that of its own.
+// Finds the next ten bits of the smallest weight that stays: reads the histogram of the previous level and makes that of its own.
 struct NarrowCut {
   static constexpr unsigned kThreads = kSliceThreads;
   const double* distributions = nullptr;
@@ -260,8 +259,8 @@ struct NarrowCut {
   }
 };
 
-// Zeroes what the cut does not leave, and weights below `min_p`. And the sum of each slice, or the first histogram of another
-// cut.
+// Sets everything that the cut removes to zero, and weights below `min_p`. Also computes the sum of each slice, or the first
+// histogram of another cut.
 struct CutDistribution {
   static constexpr unsigned kThreads = kSliceThreads;
   double* distributions = nullptr;
@@ -280,10 +279,10 @@ struct CutDistribution {
     const Cut::Found found = cut.search(thread, kThreads, row, Cut::kLevels - 1);
     const std::uint32_t least = found.prefix;
     const std::uint64_t each = cut.measure(static_cast<double>(float_of(least)));
-    const std::uint64_t places = each > 0 ? (found.wanted + each - 1) / each : 0;  // places for weights that equal the least
+    const std::uint64_t places = each > 0 ? (found.wanted + each - 1) / each : 0;  // places for weights equal to the smallest one
     const bool all_stay = places * each >= found.there;
     const auto [begin, end] = slice_of(thread, vocab);
-    const unsigned first = begin + thread.index() * kSlicePart;  // neighbours: equals are counted in the order of tokens
+    const unsigned first = begin + thread.index() * kSlicePart;  // neighbours, so that ties are counted in the order of tokens
     double own[kSlicePart];
     load_some(distribution, first, end, own);
     std::uint64_t taken = all_stay ? 0 : equals_before(thread, distribution, least, begin, first, end);
@@ -304,8 +303,9 @@ struct CutDistribution {
   }
 
  private:
-  // How many tokens before `first`, where this thread's begin, have the weight that is the least. Other blocks may zero some of
-  // them meanwhile, but only behind as many as there are places, which keep theirs: whoever finds fewer has seen all.
+  // The number of tokens with the smallest weight that stays, before `first`, where this thread's tokens begin. Other blocks may
+  // set some of them to zero meanwhile, but only those after the last place that stays. So a thread that finds fewer has still
+  // seen all that stay.
   static SPECSIM_KERNEL std::uint64_t equals_before(const Thread& thread, const double* distribution, std::uint32_t least,
                                                     unsigned begin, unsigned first, unsigned end) {
     auto* const room = reinterpret_cast<std::uint64_t*>(thread.shared());
@@ -337,7 +337,7 @@ SPECSIM_KERNEL void scan_ways(const Thread& thread, unsigned threads, unsigned v
 }
 SPECSIM_KERNEL double fold_ways(const double* w) { return ((w[0] + w[4]) + (w[2] + w[6])) + ((w[1] + w[5]) + (w[3] + w[7])); }
 
-// Divides a distribution by its sum, and sums it anew as draws want it.
+// Divides a distribution by its sum, and computes the scan sums that draws need.
 struct NormaliseDistribution {
   static constexpr unsigned kThreads = kSliceThreads;
   double* distributions = nullptr;

@@ -12,7 +12,8 @@ namespace specsim::llm {
 
 namespace {
 
-// What a rule accepts of each token, as a part of what is drafted: sums to how likely the position is accepted.
+// The mass of each token that a rule accepts, given the draft distribution. The sum is the probability that the position is
+// accepted.
 void accepted_masses(const verify::PositionRule& rule, const verify::PositionDistributions& distributions,
                      std::vector<double>& masses) {
   masses.resize(distributions.target.size());
@@ -23,7 +24,7 @@ void accepted_masses(const verify::PositionRule& rule, const verify::PositionDis
   }
 }
 
-// What the tokens of `text` from `first` on say of `request`, both models fed with the text itself.
+// Adds the acceptance on the tokens of `text` from `first` on to `request`; both models read the text itself.
 void add_given_text(RunningMethod& speculation, const Method& method, std::span<const Token> text, std::size_t first,
                     std::size_t distribution_tokens, RequestAcceptance& request) {
   const std::size_t vocab = speculation.target().vocab();
@@ -46,7 +47,7 @@ void add_given_text(RunningMethod& speculation, const Method& method, std::span<
     const Token emitted = text[first + i];
     accepted_masses(*method.rule->each_position(), {target, drafted, draft_model}, masses);
     request.given_text.push_back(
-        std::min(1.0, masses[emitted] / target[emitted]));  // a lossless rule emits by the target's distribution
+        std::min(1.0, masses[emitted] / target[emitted]));  // a lossless rule emits tokens with the target's distribution
     if (distribution_tokens > 0) request.distributions.push_back(distribution_classes(target, drafted, distribution_tokens));
   }
 }
@@ -93,7 +94,7 @@ void Tally::add(const Judged& position, double expected_of_it) {
 }
 
 double Tally::z() const {
-  constexpr double kRounding = 1e-9;  // rounding error of what is expected at a position
+  constexpr double kRounding = 1e-9;  // rounding error of the expected value at a position
   const double more = static_cast<double>(accepted) - expected;
   if (outcome_variance > kRounding * static_cast<double>(judged)) return more / std::sqrt(outcome_variance);
   return std::abs(more) > 1e-6 * static_cast<double>(judged) ? std::copysign(INFINITY, more) : 0.0;
@@ -161,7 +162,7 @@ MeasuredAcceptance measure_acceptance(Model& target, Model* draft, const Method&
     }
     request.emitted = text.size() - length;
     if (traced && request.emitted > 0) {
-      // Where a round happened to end must not decide what is on record: what it accepted would.
+      // The record must not depend on where the last round happened to end, since that depends on what it accepted.
       counting = false;
       const std::size_t end =
           std::min(length + run.tokens + static_cast<std::size_t>(run.draft_length), decoder.last_start() + 1);

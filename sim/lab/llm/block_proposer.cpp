@@ -16,15 +16,15 @@ namespace specsim::llm {
 
 namespace {
 
-// The draft's distributions after nodes of a tree that grows level by level. The draft's cache holds the levels while this lives,
-// and the text alone afterwards.
+// The draft's distributions after nodes of a tree that grows level by level. The draft's cache holds the levels while this object
+// lives, and only the text afterwards.
 class GrowingDistributions : boost::noncopyable {
  public:
   GrowingDistributions(DistributionSource& draft, std::size_t sequence, std::span<const Token> text)
       : draft_(draft), sequence_(sequence), text_(text) {}
   ~GrowingDistributions() { draft_.rewind(sequence_, std::min(text_.size(), draft_.length(sequence_))); }
 
-  // One pass over `nodes`, all of one depth, gives the distributions after them; their parents have been prepared.
+  // One pass over `nodes`, all of one depth, gives the distributions after them; their parents must have been prepared.
   void prepare(const draft::ChosenBlock& block, std::span<const int> nodes) {
     rows_.resize(block.tree.nodes.size());
     if (rows_[0].empty()) {
@@ -49,7 +49,7 @@ class GrowingDistributions : boost::noncopyable {
     }
   }
   [[nodiscard]] std::span<const double> after(int node) const { return rows_.at(static_cast<std::size_t>(node)); }
-  // [node][vocab]; zeros where nothing was asked.
+  // [node][vocab]; zeros for nodes that were not requested.
   [[nodiscard]] std::vector<double> side_by_side(std::size_t nodes) const {
     std::vector<double> distributions(nodes * draft_.vocab(), 0.0);
     for (std::size_t node = 0; node < std::min(nodes, rows_.size()); ++node)
@@ -62,8 +62,8 @@ class GrowingDistributions : boost::noncopyable {
   DistributionSource& draft_;
   std::size_t sequence_;
   std::span<const Token> text_;
-  std::vector<std::vector<double>> rows_;  // [node]; empty: not asked for
-  std::map<int, int> place_;               // [node]: of those that the cache holds, in its tree
+  std::vector<std::vector<double>> rows_;  // [node]; empty: not requested
+  std::map<int, int> place_;               // [node]: its place among the cached nodes of the tree
   std::vector<int> parents_;               // [place]
 };
 
@@ -91,7 +91,7 @@ class RealSight final : public draft::Sight {
     return text_[scale_bits(bits_at(address_.key, rng::Purpose::window, 0, index, address_.sequence).first, text_.size())];
   }
 
-  // Places are told by their tokens' place in one tree, the text's last token at its root.
+  // A place is identified by its tokens' place in one tree, whose root is the text's last token.
   Spot end_of_text() override {
     tokens_ = {text_.back()};
     parents_ = {-1};
@@ -128,7 +128,7 @@ class RealSight final : public draft::Sight {
   std::vector<int> parents_;
 };
 
-// What the second sibling around a hub is drawn from, after the first one.
+// The distribution from which the second sibling around a hub is drawn, after the first one.
 void leave_for_second(std::span<const double> distribution, Token first, std::vector<double>& rest) {
   const Token hub = math::argmax(distribution);
   if (first == hub) {
@@ -139,12 +139,12 @@ void leave_for_second(std::span<const double> distribution, Token first, std::ve
   rest[hub] = 1.0;
 }
 
-// The drafter's tree with tokens by its rule, level by level; nodes that no token is left for are left out.
+// Fills the drafter's tree with tokens by its rule, level by level; nodes for which no token is left are omitted.
 draft::ChosenBlock fill(const tokens::Tree& tree, tokens::Siblings siblings, std::size_t ranks,
                         GrowingDistributions& distributions, const Address& address) {
   draft::ChosenBlock block;
   block.tokens.resize(1);
-  std::vector<int> own = {0};  // [node of the tree]: its place in the block, -1: left out
+  std::vector<int> own = {0};  // [node of the tree]: its place in the block, -1: omitted
   math::ScanSums sums;
   int prepared = -1;  // depth
   for (std::size_t node = 0; node < tree.nodes.size(); ++node) {

@@ -1,5 +1,4 @@
-// A drafter of the simulator's (sim/rounds/draft) at work on real models: the same trees, the same choices, the models'
-// distributions.
+// Runs a drafter of the simulator (sim/rounds/draft) on real models: the same trees and choices, with the models' distributions.
 #pragma once
 
 #include "sim/lab/llm/proposer.h"
@@ -9,13 +8,13 @@
 
 namespace specsim::llm {
 
-// Most tokens that a pass of either model puts behind the text for one of its blocks.
+// Most tokens that a pass of either model adds after the text for one of its blocks.
 std::size_t room_of(const draft::BlockDrafter& block);
 
 class BlockProposer final : public Proposer {
  public:
-  // `draft`: nullptr for a drafter that reads the text alone. Lookahead's window goes through `target`, in a pass of its own.
-  // Each level of a tree is a pass of the draft over its own nodes. What is passed must outlive it.
+  // `draft`: nullptr for a drafter that reads the text alone. Lookahead's window goes through `target`, in a separate pass. Each
+  // level of a tree is a pass of the draft over that level's nodes. All arguments must outlive this object.
   BlockProposer(const draft::BlockDrafter& block, DistributionSource& target, DistributionSource* draft)
       : block_(block), target_(target), draft_(draft) {}
   [[nodiscard]] std::size_t capacity() const override { return draft_ != nullptr ? draft_->capacity() : target_.capacity(); }

@@ -33,8 +33,9 @@ class BpeTokenizer final : public Tokenizer {
     const auto id_of = [&](const std::string& piece) {
       const auto found = parts_.vocab.find(piece);
       if (found == parts_.vocab.end())
-        throw BadInput({parts_.path, 0, 0}, fmt::format("a merge has {}, which the vocabulary has not, allowed: merges of tokens",
-                                                        config::quote_for_message(piece)));
+        throw BadInput({parts_.path, 0, 0},
+                       fmt::format("a merge has {}, which is not in the vocabulary, allowed: merges of tokens",
+                                   config::quote_for_message(piece)));
       return found->second;
     };
     for (std::size_t rank = 0; rank < parts_.merges.size(); ++rank) {
@@ -42,7 +43,7 @@ class BpeTokenizer final : public Tokenizer {
       const Token merged = id_of(left + right);
       ranks_.insert_or_assign(pair_key(id_of(left), id_of(right)), Merge{static_cast<std::uint32_t>(rank), merged});
     }
-    // The longest first: of several that begin at a place it is taken.
+    // The longest first: the longest of the added tokens that begin at a place is used.
     std::sort(parts_.added.begin(), parts_.added.end(),
               [](const AddedToken& a, const AddedToken& b) { return a.text.size() > b.text.size(); });
   }
@@ -94,7 +95,7 @@ class BpeTokenizer final : public Tokenizer {
 
   [[nodiscard]] std::vector<Stretch> cut_at_added(const std::string& text, bool normalised_ones) const {
     std::vector<Stretch> stretches;
-    std::size_t begin = 0;  // where the text since the last token begins
+    std::size_t begin = 0;  // start of the text since the last token
     const auto end_text = [&](std::size_t end) {
       if (end > begin) stretches.push_back({text.substr(begin, end - begin), std::nullopt});
     };
@@ -174,7 +175,7 @@ class BpeTokenizer final : public Tokenizer {
                                  }},
                       step);
   }
-  // In front of each occurrence of `mark`, or behind it.
+  // Cuts before each occurrence of `mark`, or after it.
   static std::vector<std::string> cut(const std::string& text, const std::string& mark, bool before) {
     std::vector<std::string> pieces;
     std::size_t begin = 0;
@@ -223,7 +224,7 @@ class BpeTokenizer final : public Tokenizer {
     }
     std::vector<Symbol> symbols;
     for (const Token token : symbols_of(piece)) symbols.push_back({token, symbols.size() + 1, symbols.size() - 1});
-    // Pairs by rank, then by place; one whose symbols have changed since is passed over.
+    // Pairs by rank, then by place; a pair whose symbols have changed since is skipped.
     using Candidate = std::tuple<std::uint32_t, std::size_t, Token, Token>;
     std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> queue;
     const auto consider = [&](std::size_t at) {

@@ -1,5 +1,5 @@
-// Byte-pair encoding (Sennrich, Haddow, Birch 2016) as tokenizer.json and GGUF files describe it: special tokens are cut out, the
-// rest is normalised, cut into pieces, and each piece merged pair by pair, the pair of lowest rank first.
+// Byte-pair encoding (Sennrich, Haddow, Birch 2016) as described by tokenizer.json and GGUF files. Special tokens are cut out,
+// the rest is normalised and cut into pieces, and each piece is merged pair by pair, the pair of the lowest rank first.
 #pragma once
 
 #include "sim/lab/llm/text_pieces.h"
@@ -18,12 +18,12 @@ namespace specsim::llm {
 struct AddedToken {
   Token id = 0;
   std::string text;
-  bool strip_left = false;  // takes the white space in front of it
+  bool strip_left = false;  // includes the white space before it
   bool strip_right = false;
-  bool normalised = false;  // looked for in the text once that is normalised
+  bool normalised = false;  // searched for in the normalised text
 };
 
-struct Compose {};  // turns a text into Unicode's form C
+struct Compose {};  // converts a text to Unicode's form C
 struct Prepend {
   std::string text;
 };
@@ -36,18 +36,18 @@ using Normaliser = std::variant<Compose, Prepend, Replace>;
 struct SplitDigits {
   bool each = true;
 };
-struct SplitBytes {  // bytes to GPT-2's characters, after a cut by its expression perhaps
+struct SplitBytes {  // bytes to GPT-2's characters, optionally after a cut by its expression
   bool prefix_space = false;
   bool by_expression = true;
 };
-struct SplitBehind {  // cuts behind each occurrence of a text
+struct SplitBehind {  // cuts after each occurrence of a text
   std::string text;
 };
 struct Metaspace {
   enum class Prefix { never, first, always };
-  std::string replacement;  // what stands for a space
+  std::string replacement;  // replacement of a space
   Prefix prefix = Prefix::always;
-  bool cut = true;  // cuts in front of each replacement
+  bool cut = true;  // cuts before each replacement
 };
 using PieceStep = std::variant<SplitPattern, SplitDigits, SplitBytes, SplitBehind, Metaspace>;
 
@@ -60,12 +60,12 @@ struct BpeParts {
   std::vector<PieceStep> steps;
   std::optional<Token> unknown;
   bool fuse_unknown = false;
-  bool byte_fallback = false;                     // characters that are no token become <0x..> for each byte
-  bool whole_words = false;                       // a piece that is a token is not merged anew ("ignore_merges")
+  bool byte_fallback = false;                     // characters that are not tokens become <0x..> for each byte
+  bool whole_words = false;                       // a piece that is a token is not merged again ("ignore_merges")
   std::optional<std::vector<Token>> before_text;  // empty optional: the model's begin token
 };
 
-// Throws BadInput with parts.path: a merge of what are no tokens, or into none; a number beyond 32 bits.
+// Throws BadInput with parts.path: a merge of or into texts that are not tokens; a number beyond 32 bits.
 std::unique_ptr<Tokenizer> make_bpe_tokenizer(BpeParts parts);
 
 }  // namespace specsim::llm

@@ -17,12 +17,12 @@ namespace specsim::llm {
 
 namespace {
 
-// Fewer multiplications than this for a thread cost less than waking it.
+// A thread with fewer multiplications than this takes longer to wake than it saves.
 constexpr std::size_t kGrainOperations = 1 << 15;
 
 std::size_t head_stride(const ModelConfig& config) { return (config.head_dim + kHeadPadding - 1) / kHeadPadding * kHeadPadding; }
 
-// Frequencies of the rotary embedding, one for each pair of a head's coordinates.
+// Frequencies of the rotary embedding, one per pair of a head's coordinates.
 std::vector<double> rope_frequencies(const ModelConfig& config) {
   std::vector<double> frequencies;
   const RopeScaling& scaling = config.rope_scaling;
@@ -41,7 +41,7 @@ std::vector<double> rope_frequencies(const ModelConfig& config) {
   return frequencies;
 }
 
-// Floats that the keys of a cache take; its values take as many.
+// Number of floats for the keys of a cache; its values need as many.
 std::size_t cache_floats(const ModelConfig& config, std::size_t depth, std::size_t sequences, std::size_t capacity) {
   return depth * sequences * config.kv_heads * capacity * head_stride(config);
 }
@@ -75,7 +75,7 @@ class CpuCache final : public Cache {
 
   void extend(std::size_t sequence, std::size_t tokens) { lengths_[sequence] += tokens; }
   [[nodiscard]] std::size_t capacity() const { return capacity_; }
-  // Where the keys (or values) of one head lie, slot after slot.
+  // The start of the keys (or values) of one head, stored slot after slot.
   [[nodiscard]] std::size_t head_start(std::size_t layer, std::size_t sequence, std::size_t kv_head) const {
     return ((layer * lengths_.size() + sequence) * kv_heads_ + kv_head) * capacity_ * stride_;
   }
@@ -95,7 +95,7 @@ class CpuCache final : public Cache {
   LineFloats values_;
 };
 
-// A row of floats for each token of a pass, padded for the kernels.
+// A row of floats per token of a pass, padded for the kernels.
 class Rows {
  public:
   explicit Rows(std::size_t columns) : stride_(padded(columns)) {}
@@ -170,7 +170,7 @@ class CpuModel final : public Model {
     std::size_t sequence = 0;
     std::size_t slot = 0;
     std::size_t position = 0;
-    std::vector<std::uint32_t> visible;  // slots, its own last
+    std::vector<std::uint32_t> visible;  // slots; its own is the last
   };
 
   void place(std::span<const Extension> batch, const CpuCache& cache) {
@@ -242,8 +242,8 @@ class CpuModel final : public Model {
                  [&](std::size_t first, std::size_t last) { multiply(matrix, first, last, x, y, add); });
   }
 
-  // Gives token r's queries and keys their bias, norm and position, and puts keys and values into the cache. A head's first half
-  // is rotated against its second half.
+  // Applies bias, norm and rotation to token r's queries and keys, and writes keys and values into the cache. A head's first half
+  // is rotated with its second half.
   void rotate(std::size_t r, std::size_t layer, const LayerWeights& w, CpuCache& cache) {
     const ModelConfig& c = config();
     const Place& token = tokens_[r];

@@ -66,7 +66,7 @@ void Decoder::round(int draft_length) {
   std::vector<std::vector<int>> parents(texts_.size());
   std::size_t count = 0;
   for (std::size_t s = 0; s < texts_.size(); ++s) {
-    rows[s] = {texts_[s].tokens.back()};  // the root of what was drafted
+    rows[s] = {texts_[s].tokens.back()};  // the root of the draft
     rows[s].insert(rows[s].end(), proposals_[s].tokens.begin(), proposals_[s].tokens.end());
     for (const tokens::Tree::Node& node : proposals_[s].tree.nodes) parents[s].push_back(node.parent);
     batch.push_back({.sequence = s, .tokens = rows[s], .logit_rows = rows[s].size()});

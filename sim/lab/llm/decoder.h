@@ -1,5 +1,4 @@
-// Speculative decoding with real models: draft, one target pass over the drafts, and the simulator's own verifier on the
-// distributions.
+// Speculative decoding with real models: a draft, one target pass over it, and the simulator's own verifier on the distributions.
 #pragma once
 
 #include "sim/lab/llm/distributions.h"
@@ -13,7 +12,7 @@
 
 namespace specsim::llm {
 
-// A position that was judged, while its distributions are at hand.
+// A judged position with its distributions.
 struct Judged {
   std::size_t sequence = 0;
   int depth = 0;  // 0-based place in the chain
@@ -22,11 +21,11 @@ struct Judged {
   bool accepted = false;
 };
 
-// Where a round's time went; the parts are all of it.
+// The time of a round by part; the parts add up to the whole.
 struct RoundSeconds {
-  double first_draft = 0.0;   // the draft's first pass, that follows a target's pass and may have one more token to read
-  double other_drafts = 0.0;  // the passes after it
-  double target = 0.0;        // the target's pass, its logits made into distributions
+  double first_draft = 0.0;   // the draft's first pass, which follows a target pass and may have one more token to read
+  double other_drafts = 0.0;  // the later draft passes
+  double target = 0.0;        // the target's pass, including the distributions from its logits
   double judging = 0.0;
   [[nodiscard]] double total() const { return first_draft + other_drafts + target + judging; }
   RoundSeconds& operator+=(const RoundSeconds& other) {
@@ -40,34 +39,34 @@ struct RoundSeconds {
 
 class Decoder {
  public:
-  // The rule must suit the distributions (verify::Demands). `drafter` may be null at draft length 0: plain decoding.
-  // `rule` must outlive it.
+  // The rule must suit the distributions (verify::Demands). `drafter` may be null at draft length 0, for decoding without
+  // speculation. `rule` must outlive it.
   Decoder(DistributionSource& target, Proposer* drafter, const verify::BlockRule& rule, int draft_length, rng::Key key,
           Clock clock = Clock::wall);
 
-  // Begins a batch; prompts of at least one token, read up to their last one.
+  // Starts a batch; prompts of at least one token; all tokens except the last are read.
   void start(std::vector<Text> texts);
-  // Tokens of the longest text that has room for another round.
+  // Largest length of a text that has room for another round.
   [[nodiscard]] std::size_t last_start() const;
-  // Whether every sequence has.
+  // Whether every sequence has room.
   [[nodiscard]] bool fits() const;
   // One round of every sequence: between 1 and draft_length + 1 tokens each.
   void round() { round(draft_length_); }
-  void round(int draft_length);  // up to the decoder's own
-  // Back to the prompts, of a drafter that keeps nothing of a sequence; the draft will have `unseen` of their last tokens to
-  // read, at least 1.
+  void round(int draft_length);  // at most the decoder's own draft length
+  // Returns to the prompts, for a drafter that keeps no memory of a sequence. The draft will have to read the last `unseen`
+  // tokens, at least 1.
   void forget(std::size_t unseen);
 
   [[nodiscard]] const std::vector<Text>& texts() const { return texts_; }
-  [[nodiscard]] const std::vector<int>& accepted() const { return accepted_; }         // [sequence]: what the last round accepted
-  [[nodiscard]] const std::vector<Proposal>& proposals() const { return proposals_; }  // [sequence]: what the last round drafted
-  [[nodiscard]] const RoundSeconds& seconds() const { return seconds_; }               // where the last round's time went
-  // Called at each position that a rule judges by itself.
+  [[nodiscard]] const std::vector<int>& accepted() const { return accepted_; }  // [sequence]: tokens accepted in the last round
+  [[nodiscard]] const std::vector<Proposal>& proposals() const { return proposals_; }  // [sequence]: drafts of the last round
+  [[nodiscard]] const RoundSeconds& seconds() const { return seconds_; }               // time of the last round by part
+  // The observer is called at each position that a rule judges separately.
   void observe(std::function<void(const Judged&)> observer) { observer_ = std::move(observer); }
 
  private:
-  // Judges the drafts of sequence s and appends what it emits to the text; `target` holds the distributions of its rows. The
-  // accepted nodes, the root among them.
+  // Judges the drafts of sequence s and appends the emitted tokens to the text; `target` holds the distributions of its rows.
+  // Returns the accepted nodes, including the root.
   std::vector<std::uint32_t> judge(std::size_t s, std::span<const double> target);
 
   DistributionSource& target_;

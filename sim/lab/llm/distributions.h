@@ -1,5 +1,5 @@
-// A model with its sampling settings: tokens in, next-token distributions out. Distributions are what verifiers see, so this is
-// where a real model takes the place of a synthetic family.
+// A model with its sampling settings: tokens in, next-token distributions out. Verifiers see only distributions, so here a real
+// model replaces a synthetic family.
 #pragma once
 
 #include "sim/foundation/math/simplex.h"
@@ -24,7 +24,7 @@ class DistributionSource : boost::noncopyable {
   [[nodiscard]] virtual std::size_t length(std::size_t sequence) const = 0;
   virtual void rewind(std::size_t sequence, std::size_t length) = 0;
   virtual void keep_path(std::size_t sequence, std::size_t length, std::span<const std::uint32_t> path) = 0;  // as Cache's
-  // Does what Model::forward does, with distributions in the place of logits.
+  // Like Model::forward, with distributions instead of logits.
   virtual void extend(std::span<const Extension> batch, std::span<double> distributions) = 0;
 };
 
@@ -47,7 +47,7 @@ class ModelDistributions final : public DistributionSource {
   std::vector<float> logits_;
 };
 
-// Feeds tokens without asking for distributions, a stretch at a time.
+// Reads tokens without computing distributions, a part at a time.
 void prefill(DistributionSource& source, std::size_t sequence, std::span<const Token> tokens);
 
 }  // namespace specsim::llm

@@ -65,7 +65,7 @@ bool DraftedBlock::decide(int node, verify::Odds /*odds*/) {
   return false;
 }
 
-// Children that are chosen from are not decided on one by one: their random bits are free.
+// Children that are chosen from are not decided on one by one, so their random bits are unused.
 Token DraftedBlock::choose(int node, const verify::Pickable& distribution) {
   return distribution.pick(address_.accept_bits(tree_->nodes[static_cast<std::size_t>(node)].first_child));
 }

@@ -1,4 +1,4 @@
-// A block that real models drafted, as the rules for blocks see it.
+// A block that real models drafted, in the form that rules for blocks expect.
 #pragma once
 
 #include "sim/lab/llm/proposer.h"
@@ -15,7 +15,7 @@ namespace specsim::llm {
 
 class DraftedBlock final : public verify::Block {
  public:
-  // Where a round's random numbers live. Position i of a chain has the accept bits that a rule for positions would take.
+  // The address of a round's random numbers. Position i of a chain has the accept bits that a rule for positions would take.
   struct Address {
     rng::Key key;
     std::uint32_t round = 0;
@@ -23,11 +23,11 @@ class DraftedBlock final : public verify::Block {
     [[nodiscard]] auto bits(int node) const {
       return bits_at(key, rng::Purpose::draft_accept, static_cast<std::uint32_t>(node - 1), round, sequence);
     }
-    // The random bits of a node: of its draw from the draft's distribution, and of the decision on it.
+    // The random bits of a node: for its draw from the draft's distribution, and for the decision on it.
     [[nodiscard]] std::uint64_t draft_bits(int node) const { return bits(node).first; }
     [[nodiscard]] std::uint64_t accept_bits(int node) const { return bits(node).second; }
   };
-  // `target`: [node], the target's distribution after it. All must outlive the block.
+  // `target`: [node], the target's distribution after it. All arguments must outlive the block.
   DraftedBlock(std::span<const double> target, const Proposal& proposal, const verify::BlockRule& rule, const Address& address);
 
   // Called for each node that a rule judges by itself, with the distributions that the node was drawn from.
@@ -51,7 +51,7 @@ class DraftedBlock final : public verify::Block {
   const verify::BlockRule& rule_;
   Address address_;
   Observer observer_;
-  std::vector<std::optional<math::RatioTable>> distributions_;  // [node], made when first asked for
+  std::vector<std::optional<math::RatioTable>> distributions_;  // [node], made when first needed
   std::vector<std::unique_ptr<verify::NodePlan>> plans_;        // [node], likewise
 };
 

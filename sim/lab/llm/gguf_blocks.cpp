@@ -1,4 +1,4 @@
-// Blocks of ggml to floats, by the layouts of ggml-common.h and in the order of operations of ggml-quants.c.
+// Converts blocks of ggml to floats, with the layouts of ggml-common.h and the order of operations of ggml-quants.c.
 #include "sim/lab/llm/gguf_model.h"
 
 #include "sim/foundation/base/check.h"
@@ -15,7 +15,7 @@ namespace specsim::llm {
 
 namespace {
 
-// The types that are read: F32, F16, BF16, Q4_0, Q8_0, Q4_K, Q5_K, Q6_K.
+// The supported types: F32, F16, BF16, Q4_0, Q8_0, Q4_K, Q5_K, Q6_K.
 constexpr std::array<std::uint32_t, 8> kRead = {0, 1, 30, 2, 8, 12, 13, 14};
 
 float half_at(const std::byte* at) {
@@ -27,7 +27,7 @@ float half_at(const std::byte* at) {
 int byte_at(const std::byte* at, std::size_t i) { return std::to_integer<int>(at[i]); }
 int signed_at(const std::byte* at, std::size_t i) { return static_cast<signed char>(std::to_integer<unsigned char>(at[i])); }
 
-// Scale and minimum of sub-block j, six bits each, out of twelve bytes.
+// Scale and minimum of sub-block j, six bits each, from twelve bytes.
 std::pair<int, int> scale_and_min(const std::byte* scales, std::size_t j) {
   if (j < 4) return {byte_at(scales, j) & 63, byte_at(scales, j + 4) & 63};
   return {(byte_at(scales, j + 4) & 15) | byte_at(scales, j - 4) >> 6 << 4,
@@ -48,7 +48,7 @@ void read_q8_0(const std::byte* block, float* out) {
   for (std::size_t i = 0; i < 32; ++i) out[i] = static_cast<float>(signed_at(block + 2, i)) * d;
 }
 
-// Q4_K, and Q5_K with a fifth bit for each value.
+// Q4_K, and Q5_K with a fifth bit per value.
 void read_k(const std::byte* block, bool fifth_bits, float* out) {
   const float d = half_at(block);
   const float smallest = half_at(block + 2);
@@ -85,7 +85,7 @@ void read_q6_k(const std::byte* block, float* out) {
     }
 }
 
-// Values of whole blocks, one after the other, as ggml dequantises them. values.size() is a multiple of the format's block.
+// Values of whole blocks in order, as ggml dequantises them. values.size() must be a multiple of the format's block.
 void dequantise(const GgufFormat& format, const std::byte* blocks, std::span<float> values) {
   switch (format.type) {
     case 0:

@@ -83,14 +83,14 @@ void GgufModel::read_config() {
   const auto embedding = file_.tensors().find("token_embd.weight");
   if (embedding == file_.tensors().end() || embedding->second.shape.size() != 2)
     throw BadInput({file_.path(), 0, 0},
-                   "tensor \"token_embd.weight\" is missing or no matrix, allowed: every tensor of the model");
+                   "tensor \"token_embd.weight\" is missing or not a matrix, allowed: every tensor of the model");
   c.vocab = embedding->second.shape[0];
   if (c.vocab < static_cast<std::size_t>(kMinVocab) || c.vocab > static_cast<std::size_t>(kMaxVocab))
     throw BadInput({file_.path(), 0, 0}, fmt::format("{} embeddings, allowed: {} to {}", c.vocab, kMinVocab, kMaxVocab));
   c.tied_embeddings = !file_.tensors().contains("output.weight");
   c.qkv_bias = *architecture == "qwen2";
   c.qk_norm = *architecture == "qwen3";
-  c.gelu_gate = c.scaled_embeddings = *architecture == "gemma";  // whose norms are stored with the one added
+  c.gelu_gate = c.scaled_embeddings = *architecture == "gemma";  // its norms are stored with one added
   interleaved_ = *architecture == "llama";
   c.begin_token = static_cast<Token>(
       file_.count("tokenizer.ggml.bos_token_id", std::min<std::size_t>(1, c.vocab - 1), 0, static_cast<double>(c.vocab - 1)));
@@ -98,9 +98,10 @@ void GgufModel::read_config() {
       count("attention.value_length", c.head_dim, 1, 1e4) != c.head_dim || count("expert_count", 0, 0, 1e6) != 0)
     throw BadInput(
         {file_.path(), 0, 0},
-        fmt::format("{} heads of {} with {} of keys and values, allowed: keys and values by a divisor of the heads, an even "
-                    "width that is rotated whole and that values have too, no experts",
-                    c.heads, c.head_dim, c.kv_heads));
+        fmt::format(
+            "{} heads of {} with {} of keys and values, allowed: a number of key-value heads that divides the heads, an even "
+            "width for keys and values that is rotated as a whole, no experts",
+            c.heads, c.head_dim, c.kv_heads));
   read_rope(prefix);
   check_names(prefix);
 }
@@ -117,7 +118,7 @@ void GgufModel::read_rope(const std::string& prefix) {
   scaling.factor = file_.number(prefix + "rope.scaling.factor", 1.0, 1.0, 1e4);
   if (!file_.tensors().contains(kRopeFactors)) return;
   if (scaling.method != RopeScaling::Method::none)
-    throw BadInput({file_.path(), 0, 0}, "rope_freqs.weight beside linear scaling, allowed: one of them");
+    throw BadInput({file_.path(), 0, 0}, "both rope_freqs.weight and linear scaling, allowed: one of them");
   std::vector<float> factors(config_.head_dim / 2);
   rows(kRopeFactors, {factors.size()}).read(0, factors);
   scaling.method = RopeScaling::Method::factors;
@@ -128,7 +129,7 @@ void GgufModel::read_rope(const std::string& prefix) {
   }
 }
 
-// Refuses keys of the architecture, and tensors, that are not known.
+// Refuses unknown keys of the architecture and unknown tensors.
 void GgufModel::check_names(const std::string& prefix) const {
   static constexpr std::string_view kKeys[] = {"attention.causal",
                                                "attention.head_count",
@@ -152,7 +153,7 @@ void GgufModel::check_names(const std::string& prefix) const {
   Diagnostics diagnostics;
   for (const auto& entry : file_.metadata())
     if (entry.first.starts_with(prefix) && std::ranges::find(kKeys, entry.first.substr(prefix.size())) == std::end(kKeys))
-      diagnostics.add({file_.path(), 0, 0}, fmt::format("key {} is not known and may change what the model computes, allowed: {}",
+      diagnostics.add({file_.path(), 0, 0}, fmt::format("key {} is unknown and may change what the model computes, allowed: {}",
                                                         config::quote_for_message(entry.first), fmt::join(kKeys, ", ")));
   std::set<std::string> names = {kRopeFactors};
   for (const Rename& one : kOfModel) names.insert(std::string(one.theirs));
@@ -164,7 +165,7 @@ void GgufModel::check_names(const std::string& prefix) const {
         names.insert(fmt::format("blk.{}.{}", layer, one.theirs));
   for (const auto& entry : file_.tensors())
     if (!names.contains(entry.first))
-      diagnostics.add({file_.path(), 0, 0}, fmt::format("tensor {} is not known and may change what the model computes, allowed: "
+      diagnostics.add({file_.path(), 0, 0}, fmt::format("tensor {} is unknown and may change what the model computes, allowed: "
                                                         "those of the architecture",
                                                         config::quote_for_message(entry.first)));
   diagnostics.throw_if_any();

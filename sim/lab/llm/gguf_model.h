@@ -19,16 +19,17 @@ using config::GgufValue;
 
 // Throws BadInput with the first tensor of a type that read_gguf_row() does not read.
 void check_gguf_types(const GgufFile& file);
-// Reads a row of `to.size()` values. Throws BadInput where the file is shorter than it was, IoError where it cannot be read.
+// Reads a row of `to.size()` values. Throws BadInput if the file is shorter than when it was opened, IoError if it cannot be
+// read.
 void read_gguf_row(const GgufFile& file, const GgufTensor& tensor, std::size_t row, std::span<float> to);
 
-// Whether `path` names a GGUF file, by the end of its name.
+// Whether `path` names a GGUF file, by its extension.
 bool is_gguf(const std::string& path);
 
 class GgufModel final : public TensorSource {
  public:
-  // Throws BadInput with the file and the key: an architecture other than llama (Mistral too), qwen2, qwen3 and gemma, a key of
-  // the architecture or a tensor that is not known and so may change the function.
+  // Throws BadInput with the file and the key: an architecture other than llama (including Mistral), qwen2, qwen3 and gemma; an
+  // unknown key of the architecture or an unknown tensor, which may change the function.
   explicit GgufModel(const std::string& path);
   [[nodiscard]] const ModelConfig& config() const { return config_; }
   [[nodiscard]] TensorRows rows(const std::string& name, const std::vector<std::size_t>& shape) const override;
@@ -40,7 +41,7 @@ class GgufModel final : public TensorSource {
 
   GgufFile file_;
   ModelConfig config_;
-  // llama.cpp keeps the two halves of a head's rows interleaved where its rotary embedding turns neighbours: in `llama` alone.
+  // llama.cpp interleaves the two halves of a head's rows if its rotary embedding rotates neighbours: only for `llama`.
   bool interleaved_ = false;
 };
 

@@ -19,7 +19,7 @@ std::uint64_t whole(const GgufValue& value) {
   return 0;
 }
 
-// How the vocabulary's makers cut a text.
+// Sets how the vocabulary's authors cut a text.
 void set_cuts(const GgufFile& file, BpeParts& parts) {
   const std::string* const pre = file.text("tokenizer.ggml.pre");
   const std::string name = pre == nullptr ? "missing" : *pre;
@@ -55,7 +55,7 @@ std::unique_ptr<Tokenizer> read_gguf_tokenizer(const GgufFile& file) {
   parts.path = file.path();
   for (std::size_t i = 0; i < tokens->size(); ++i) {
     const auto* const text = std::get_if<std::string>(&(*tokens)[i].value);
-    if (text == nullptr) fail("tokenizer.ggml.tokens has what is no text, allowed: texts");
+    if (text == nullptr) fail("tokenizer.ggml.tokens has an item that is not a text, allowed: texts");
     parts.vocab.emplace(*text, static_cast<Token>(i));
     const std::uint64_t type = types == nullptr ? 1 : whole((*types)[i]);
     if (type == kControl || type == kUserDefined) parts.added.push_back({static_cast<Token>(i), *text, false, false, false});

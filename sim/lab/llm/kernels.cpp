@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-// This file is compiled once for each instruction set that it may meet. Arrays of vectors need vectors of known size.
+// This file is compiled once for each instruction set that the program may run on. Arrays of vectors need vectors of known size.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "sim/lab/llm/kernels.cpp"
@@ -20,9 +20,9 @@ HWY_BEFORE_NAMESPACE();
 namespace specsim::llm::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
-// Eight lanes where a machine has more, too: a sum over columns is that of its lanes' sums, so that AVX-512 rounds as AVX2 does,
-// term by term, and what a model says is the same on both. It loses nothing by it where products wait for loads; what has four
-// lanes, or rounds a product before it adds it (SSE4), gives other bits.
+// Eight lanes even if a machine has more. A sum over columns is that of its lanes' sums, so AVX-512 rounds as AVX2 does, term by
+// term, and a model's output is the same on both. This costs no speed when products wait for loads. Machines with four lanes, or
+// that round a product before adding it (SSE4), give other bits.
 using Floats = HWY_CAPPED(float, 8);
 using Lanes = hn::Vec<Floats>;
 
@@ -35,8 +35,8 @@ HWY_INLINE Lanes load(const Element* at) {
     return hn::PromoteTo(d, hn::LoadU(hn::Rebind<Element, Floats>(), at));
 }
 
-// Weights to ask of memory while others are in use: at every step of the loop one place for each output, `between` elements
-// apart, all of them `step` on from the last.
+// Weights to prefetch while others are in use: in every step of the loop one place per output, `between` elements apart, each
+// `step` further than before.
 template <class Element>
 struct Ahead {
   const Element* at = nullptr;
@@ -44,7 +44,7 @@ struct Ahead {
   std::size_t step = 0;
 };
 
-// `Outputs` x `Rows` sums at a time: their accumulators fill the registers, and each weight that is loaded serves all rows.
+// `Outputs` x `Rows` sums at a time: their accumulators fill the registers, and each loaded weight is used for all rows.
 template <std::size_t Outputs, std::size_t Rows, class Element>
 HWY_INLINE void tile(const Element* weights, std::size_t columns, Ahead<Element> ahead, RowsIn x, RowsOut y, bool add) {
   const Floats d;
@@ -67,9 +67,9 @@ HWY_INLINE void tile(const Element* weights, std::size_t columns, Ahead<Element>
     }
 }
 
-// The weights of these outputs stay in the first cache while all rows pass, in groups of up to four; meanwhile memory brings
-// those of the outputs to come, a share with each group, so that arithmetic hides behind it. Memory is asked along each long row,
-// where the processor's own prefetching helps; short rows are asked for one after the other.
+// The weights of these outputs stay in the first-level cache while all rows are processed, in groups of up to four. Meanwhile the
+// weights of the next outputs are prefetched, a part with each group, so that arithmetic and loads overlap. Long rows are
+// prefetched along the row, where the processor's own prefetching helps; short rows one after the other.
 template <std::size_t Outputs, class Element>
 HWY_INLINE void tiles(const Element* weights, std::size_t columns, RowsIn x, RowsOut y, bool add) {
   constexpr std::size_t kRows = 4;
@@ -88,7 +88,7 @@ HWY_INLINE void tiles(const Element* weights, std::size_t columns, RowsIn x, Row
     r += Rows;
     ahead.at += columns / lanes * step;
   };
-  // Groups of nearly equal size: one row alone would wait for each of its additions.
+  // Groups of nearly equal size: a single row would wait for each of its additions.
   for (std::size_t left = groups; left > 0; --left) {
     const std::size_t size = (x.rows - r + left - 1) / left;
     if (size == 4) run.template operator()<4>();
@@ -140,7 +140,7 @@ void attend(const Attention& a, float* scores, float* out) {
     total = hn::Add(total, e);
   }
   const Lanes scale = hn::Set(d, 1.0F / hn::GetLane(hn::SumOfLanes(d, total)));
-  // Several sums side by side: one alone would wait for each of its additions.
+  // Several sums side by side: a single sum would wait for each of its additions.
   const auto mix = [&]<std::size_t Vectors>(std::size_t from) {
     std::array<Lanes, Vectors> sums;
     sums.fill(hn::Zero(d));
@@ -163,7 +163,7 @@ HWY_INLINE void gated_unit(const float* gate, const float* up, std::size_t count
   for (std::size_t i = 0; i < count; i += hn::Lanes(d)) {
     const auto inside = hn::FirstN(d, count - i);
     const Lanes g = hn::MaskedLoad(inside, d, gate + i);
-    // Beyond 88 the exponential leaves the floats; the quotient is zero for every use by then.
+    // Beyond 88 the exponential exceeds the range of floats; the quotient is practically zero there.
     const Lanes e = hn::Exp(d, hn::Min(hn::Neg(exponent(g)), hn::Set(d, 88.0F)));
     const Lanes gated = hn::Div(g, hn::Add(hn::Set(d, 1.0F), e));
     hn::BlendedStore(hn::Mul(gated, hn::MaskedLoad(inside, d, up + i)), inside, d, out + i);

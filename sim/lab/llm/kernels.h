@@ -1,6 +1,6 @@
-// The loops that take the time, in vector instructions chosen at run time (Highway). No result depends on how many rows are
-// computed together, on how the work is cut, or on whether the machine has AVX2 or AVX-512: each sum runs over its own terms in
-// one order.
+// The time-critical loops, in vector instructions chosen at run time (Highway). Each sum runs over its own terms in one order. So
+// no result depends on how many rows are computed together, on how the work is divided, or on whether the machine has AVX2 or
+// AVX-512.
 #pragma once
 
 #include "sim/foundation/base/line_allocator.h"
@@ -13,10 +13,10 @@
 
 namespace specsim::llm {
 
-// No vector lies across two cache lines: straddling loads cost a tenth of a pass.
+// Aligned so that no vector crosses two cache lines: crossing loads take a tenth of a pass.
 using LineFloats = std::vector<float, LineAllocator<float>>;
 
-// Rows of floats with room for whole vectors; what lies behind a row's columns stays zero.
+// Rows of floats with room for whole vectors; elements after a row's columns stay zero.
 struct RowsIn {
   const float* data = nullptr;
   std::size_t stride = 0;
@@ -27,7 +27,7 @@ struct RowsOut {
   std::size_t stride = 0;
 };
 
-// y[r][o] = sum over columns of weights[o] x[r], for outputs first <= o < last; added to what is there if `add`. Reads the
+// y[r][o] = sum over columns of weights[o] x[r], for outputs first <= o < last; added to the old value if `add`. Reads the
 // weights from memory once for all rows. x's stride is at least padded(columns).
 void multiply(const Matrix& weights, std::size_t first, std::size_t last, RowsIn x, RowsOut y, bool add);
 
@@ -37,7 +37,7 @@ struct Attention {
   const float* keys = nullptr;    // keys of slot 0; the others follow
   const float* values = nullptr;  // values of slot 0, likewise
   std::size_t slot_stride = 0;
-  std::size_t width = 0;  // a head's, padded to a multiple of kHeadPadding
+  std::size_t width = 0;  // width of a head, padded to a multiple of kHeadPadding
   std::span<const std::uint32_t> slots;
   float scale = 1.0F;
 };
@@ -56,7 +56,7 @@ void rms_norm(const float* x, std::span<const float> weight, double epsilon, flo
 // out[i] = exp((logits[i] - highest) / temperature).
 void exponentials(std::span<const float> logits, float highest, double temperature, std::span<double> out);
 
-// The bytes' sum as 64-bit words, read once from front to end; for measuring how fast memory can be read.
+// The bytes' sum as 64-bit words, read once from front to end; to measure the read bandwidth of memory.
 std::uint64_t read_all(std::span<const std::uint64_t> words);
 
 }  // namespace specsim::llm

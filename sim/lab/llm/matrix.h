@@ -1,4 +1,4 @@
-// A weight matrix in memory: the outputs' rows one after the other, in the precision it is kept in.
+// A weight matrix in memory: one row per output, in its precision.
 #pragma once
 
 #include "sim/foundation/base/huge_array.h"
@@ -40,7 +40,7 @@ class Matrix {
   HugeArray data_;
 };
 
-// Elements in `precision`, side by side, to floats and back (to the nearest, ties to even).
+// Converts elements in `precision` to floats and back (to the nearest, ties to even).
 void to_floats(const std::byte* elements, Precision precision, std::span<float> values);
 void from_floats(std::span<const float> values, Precision precision, std::byte* elements);
 

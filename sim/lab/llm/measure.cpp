@@ -38,8 +38,8 @@ Quartiles quartiles_of(std::vector<double> samples) {
 double Quartiles::median_error() const {
   constexpr double kMedianToMean = 1.2533;  // the standard error of many normal samples' median over that of their mean
   if (samples < 2) return std::numeric_limits<double>::quiet_NaN();
-  // Where so many normal samples have their upper quartile, in standard deviations: few have it further in than the distribution
-  // does. Order statistics by Blom's formula, between two of them as quartiles_of() goes.
+  // The expected upper quartile of this many normal samples, in standard deviations. For few samples it is closer to the median
+  // than the distribution's. Order statistics by Blom's formula, interpolated as in quartiles_of().
   const auto n = static_cast<double>(samples);
   const auto blom = [&](double place) {  // from 0
     return math::normal_quantile((place + 0.625) / (n + 0.25));
@@ -80,11 +80,10 @@ void interleave(std::vector<TimedTask>& tasks, int repetitions, const std::funct
         if (repetition < 0) parts[index] = seconds.size();
       }
       if (seconds.size() != parts[index])
-        throw BadInput(
-            {"", 0, 0},
-            fmt::format("{} has {} timings on record and {} now, allowed: to go on with the run that was stopped, on the "
-                        "same files, or to begin anew",
-                        task.name, seconds.size(), parts[index]));
+        throw BadInput({"", 0, 0},
+                       fmt::format("{} has {} recorded timings and {} now, allowed: to resume the run that was stopped, on the "
+                                   "same files, or to start over",
+                                   task.name, seconds.size(), parts[index]));
       if (repetition >= 0) {
         task.parts.resize(seconds.size());
         for (std::size_t part = 0; part < seconds.size(); ++part) task.parts[part].push_back(seconds[part]);
@@ -97,7 +96,7 @@ void interleave(std::vector<TimedTask>& tasks, int repetitions, const std::funct
 MemoryReader::MemoryReader(ThreadTeam& team, std::size_t bytes) : team_(team), memory_(bytes / sizeof(std::uint64_t)) {
   constexpr std::size_t kPageWords = 512;
   for (std::size_t i = 0; i < memory_.size(); i += kPageWords)
-    memory_.data()[i] = i;  // a page that was never written is no memory
+    memory_.data()[i] = i;  // pages that were never written have no memory
 }
 
 void MemoryReader::read() {

@@ -1,5 +1,4 @@
-// Timing that can be trusted on a noisy machine: everything that is compared is run in turn, over and over, and the middle of
-// its times is taken.
+// Reliable timing on a noisy machine: everything to be compared is run in turn, many times, and the median of its times is used.
 #pragma once
 
 #include "sim/foundation/base/huge_array.h"
@@ -20,29 +19,29 @@ struct Quartiles {
   double low = 0.0;  // quartiles
   double high = 0.0;
   std::size_t samples = 0;
-  std::size_t outliers = 0;  // beyond the quartiles by more than three times their distance
+  std::size_t outliers = 0;  // further from the quartiles than three times their distance
 
-  // Standard error of the median, as far as the quartiles of normal samples tell it. Of one sample: not a number.
+  // Standard error of the median, estimated from the quartiles as for normal samples. NaN for one sample.
   [[nodiscard]] double median_error() const;
 };
 [[nodiscard]] Quartiles quartiles_of(std::vector<double> samples);
 
-// Something to time: every call does the same and returns the seconds of each of its parts.
+// A task to time: every call does the same and returns the seconds of each of its parts.
 struct TimedTask {
   std::string name;
   std::function<std::vector<double>()> run;
   std::vector<std::vector<double>> parts = {};  // [part][repetition]
 };
 
-// Samples that outlive the process, so that a run that was killed goes on.
+// Samples that are kept longer than the process, so that a killed run can resume.
 struct SampleStore {
   std::function<std::vector<double>(int repetition, std::size_t task)> kept;  // empty: not timed yet
   std::function<void(int repetition, std::size_t task, const std::vector<double>&)> keep;
 };
 
-// 0 .. count - 1 in a random order, another one for each purpose and call.
+// 0 .. count - 1 in a random order, which differs for each purpose and call.
 [[nodiscard]] std::vector<std::size_t> shuffled(std::size_t count, const char* purpose, std::uint64_t call);
-// Tokens that differ, so that no row of the embedding stays in a register.
+// Distinct tokens, so that no row of the embedding stays in a cache.
 [[nodiscard]] std::vector<Token> filler_text(std::size_t count, std::size_t vocab);
 
 // One round to warm up, then `repetitions` rounds over all tasks, each round in another order.

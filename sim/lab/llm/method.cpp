@@ -7,7 +7,7 @@ namespace specsim::llm {
 RunningMethod::RunningMethod(Model& target, Model* draft, const Method& method, const math::Sampling& sampling,
                              std::size_t sequences, int draft_length, rng::Key key, Clock clock)
     : target_(target, sampling, sequences) {
-  // A tree of likeliest tokens ranks them by the model's own distribution, as EAGLE does: one of temperature 0 would know no
+  // A tree of likeliest tokens ranks them by the model's own distribution, as EAGLE does: at temperature 0 there would be no
   // second token.
   const auto* const block = std::get_if<std::reference_wrapper<const draft::BlockDrafter>>(&method.drafts);
   const bool ranks = block != nullptr && block->get().shape().siblings == tokens::Siblings::point_mass;

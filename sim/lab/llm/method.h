@@ -1,4 +1,4 @@
-// A way to decode speculatively with real models: who drafts, who judges.
+// A method of speculative decoding with real models: the drafter and the verifier.
 #pragma once
 
 #include "sim/lab/llm/decoder.h"
@@ -20,7 +20,7 @@ struct ModelPair {
 struct Method {
   enum class Chain { sampled, argmax };  // tokens of the draft model, one after the other
   std::variant<Chain, std::reference_wrapper<const draft::BlockDrafter>> drafts = Chain::sampled;
-  const verify::BlockRule* rule = nullptr;  // judges the drafts; a chain's in turn or as a block
+  const verify::BlockRule* rule = nullptr;  // judges the drafts; a chain's tokens in turn or as a block
   math::Sampling cuts = {};                 // top-k, top-p, min-p of both models
   bool lossless = true;                     // the rule
 
@@ -36,10 +36,10 @@ struct Method {
   }
 };
 
-// The method at one temperature, for so many sequences together.
+// The method at one temperature, for `sequences` sequences together.
 class RunningMethod {
  public:
-  // What is passed must outlive it.
+  // All arguments must outlive this object.
   RunningMethod(Model& target, Model* draft, const Method& method, const math::Sampling& sampling, std::size_t sequences,
                 int draft_length, rng::Key key, Clock clock = Clock::wall);
   [[nodiscard]] DistributionSource& target() { return target_; }

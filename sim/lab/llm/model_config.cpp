@@ -17,8 +17,8 @@ namespace {
 
 using config::Type;
 
-// What config.json says besides the function of the model: training, generation, bookkeeping of transformers.
-// With a space before and after each key.
+// Keys of config.json that do not affect the function of the model: training, generation, bookkeeping of transformers. With a
+// space before and after each key.
 constexpr std::string_view kIgnored =
     " "
     "_attn_implementation _attn_implementation_autoset _name_or_path add_cross_attention architecture_version "
@@ -34,7 +34,7 @@ constexpr std::string_view kIgnored =
     "transformers.js_config transformers_version typical_p unk_token_id unsloth_fixed unsloth_version use_bfloat16 "
     "use_cache use_flash_attn use_return_dict ";
 
-// Keys that other architectures have, and the one value at which they leave this forward pass as it is; null always does.
+// Keys of other architectures, and the one value at which they do not change this forward pass; null never does.
 struct Neutral {
   std::string_view key;
   std::string_view value;
@@ -73,12 +73,12 @@ bool equals(const config::Value& value, std::string_view wanted) {
 void refuse_quantised(const config::Value& value, Diagnostics& diagnostics) {
   const config::Value* const method = value.find("quant_method");
   diagnostics.add(value.where, fmt::format("quantization_config{}, allowed: weights in F32, F16 or BF16, as the original model "
-                                           "has them, or a GGUF file of it in the place of the directory",
+                                           "has them, or a GGUF file of it instead of the directory",
                                            method == nullptr ? "" : " with quant_method " + config::found_text(*method)));
 }
 
-// The keys of `map` that `wanted` reads and that have a value; the others are ignored where they change nothing of the function,
-// and refused where they do or may.
+// The keys of `map` that `wanted` reads and that have a value. Other keys are ignored if they do not change the function, and
+// refused if they do or may.
 config::Value only(const config::Value& map, const std::vector<config::Parameter>& wanted, Diagnostics& diagnostics) {
   config::Value kept = map;
   kept.fields.clear();
@@ -91,7 +91,7 @@ config::Value only(const config::Value& map, const std::vector<config::Parameter
     else if (field.key == "quantization_config" || field.key == "compression_config")
       refuse_quantised(field.value, diagnostics);
     else if (neutral == std::end(kNeutral))
-      diagnostics.add(field.where, fmt::format("key {} is not known and may change what the model computes, allowed: the keys of "
+      diagnostics.add(field.where, fmt::format("key {} is unknown and may change what the model computes, allowed: the keys of "
                                                "Llama, Mistral, Qwen2, Qwen3 and Gemma; remove it if it changes nothing",
                                                config::quote_for_message(field.key)));
     else if (!equals(field.value, neutral->value))
@@ -106,13 +106,13 @@ config::Parameter count(const char* name, std::optional<std::string> fallback, d
   return {name, Type::integer, std::move(fallback), "", config::between(low, high), {}};
 }
 
-// rope_scaling as transformers 4 writes it, or rope_parameters of transformers 5, which has the base in it.
+// rope_scaling as transformers 4 writes it, or rope_parameters of transformers 5, which includes the base.
 void read_rope(const char* key, const config::Value& value, ModelConfig& model, Diagnostics& diagnostics) {
   if (!value.is_map()) {
     diagnostics.add(value.where, fmt::format("{} is {}, allowed: a map or null", key, config::found_text(value)));
     return;
   }
-  // By kind of layer, where all layers are of one kind.
+  // By kind of layer, if all layers are of one kind.
   if (const config::Value* full = value.find("full_attention"); full != nullptr && value.fields.size() == 1)
     return read_rope(key, *full, model, diagnostics);
   const std::vector<config::Parameter> parameters = {
@@ -135,18 +135,19 @@ void read_rope(const char* key, const config::Value& value, ModelConfig& model, 
     scaling.high_frequency_factor = a.number("high_freq_factor");
     scaling.trained_context = static_cast<double>(a.integer("original_max_position_embeddings"));
     if (!(scaling.low_frequency_factor < scaling.high_frequency_factor))
-      diagnostics.add(a.where("high_freq_factor"),
-                      fmt::format("high_freq_factor is {:g} and low_freq_factor {:g}, allowed: the first above the second",
-                                  scaling.high_frequency_factor, scaling.low_frequency_factor));
+      diagnostics.add(
+          a.where("high_freq_factor"),
+          fmt::format("high_freq_factor is {:g} and low_freq_factor {:g}, allowed: high_freq_factor above low_freq_factor",
+                      scaling.high_frequency_factor, scaling.low_frequency_factor));
   }
 }
 
-// Keys whose meaning depends on the others.
+// Checks keys whose meaning depends on other keys.
 void check_function(const config::Arguments& a, const ModelConfig& model, bool qwen, Diagnostics& diagnostics) {
   const auto refuse = [&](const char* key, const std::string& what) { diagnostics.add(a.where(key), what); };
   if (a.boolean("attention_bias") && a.text("model_type") != "qwen2")
     refuse("attention_bias",
-           "attention_bias is true, allowed: false (biases of queries, keys and values alone: model_type qwen2)");
+           "attention_bias is true, allowed: false (only model_type qwen2 has biases, of queries, keys and values)");
   if (a.boolean("mlp_bias")) refuse("mlp_bias", "mlp_bias is true, allowed: false");
   const bool slides = a.has("use_sliding_window") ? a.boolean("use_sliding_window") : !qwen;
   const bool binds = a.has("sliding_window") && slides && static_cast<std::size_t>(a.integer("sliding_window")) < model.context;
@@ -168,13 +169,13 @@ void check_function(const config::Arguments& a, const ModelConfig& model, bool q
     refuse("rope_theta", fmt::format("rope_theta is {:g} and that of rope_parameters {:g}, allowed: one of them, or the same",
                                      a.number("rope_theta"), model.rope_theta));
   if (a.has("rope_parameters") && a.has("rope_scaling"))
-    refuse("rope_scaling", "rope_scaling beside rope_parameters, allowed: one of them");
+    refuse("rope_scaling", "both rope_scaling and rope_parameters, allowed: one of them");
   if (a.has("query_pre_attn_scalar") && a.number("query_pre_attn_scalar") != static_cast<double>(model.head_dim))
     refuse("query_pre_attn_scalar", fmt::format("query_pre_attn_scalar is {:g}, allowed: head_dim, {}",
                                                 a.number("query_pre_attn_scalar"), model.head_dim));
   if (model.heads % model.kv_heads != 0)
-    refuse("num_key_value_heads",
-           fmt::format("num_key_value_heads is {} of {} heads, allowed: a divisor of them", model.kv_heads, model.heads));
+    refuse("num_key_value_heads", fmt::format("num_key_value_heads is {} of {} heads, allowed: a divisor of the number of heads",
+                                              model.kv_heads, model.heads));
   if (model.head_dim == 0 || model.head_dim % 2 != 0)
     refuse("head_dim", fmt::format("head_dim is {}, allowed: an even number", model.head_dim));
   if (model.begin_token >= model.vocab)
@@ -189,34 +190,34 @@ ModelConfig read_model_config(const std::string& path) {
   diagnostics.throw_if_any();
   if (!root.is_map()) throw BadInput({path, 1, 1}, "no JSON object, allowed: a model's config.json");
   static const std::vector<std::string> architectures = {"llama", "mistral", "qwen2", "qwen3", "gemma"};
-  const std::vector<config::Parameter> parameters = {
-      {"model_type", Type::text, {}, "", {}, architectures},
-      {"hidden_act", Type::text, "silu", "", {}, {"silu", "gelu_pytorch_tanh"}},
-      {"hidden_activation", Type::text, "", "", {}, {"silu", "gelu_pytorch_tanh"}},
-      count("vocab_size", {}, kMinVocab, kMaxVocab),
-      count("hidden_size", {}, 1, 65536),
-      count("num_hidden_layers", {}, 1, 1024),
-      count("num_attention_heads", {}, 1, 1024),
-      count("num_key_value_heads", "", 1, 1024),
-      count("head_dim", "", 2, 1024),
-      count("intermediate_size", {}, 1, 1 << 20),
-      count("max_position_embeddings", {}, 1, 1e7),
-      {"rms_norm_eps", Type::number, "1e-6", "", config::between(0.0, 0.1), {}},
-      {"rope_theta", Type::number, "10000", "", config::between(1.0, 1e9), {}},
-      {"rope_scaling", Type::value, "", "", {}, {}},
-      {"rope_parameters", Type::value, "", "", {}, {}},
-      {"tie_word_embeddings", Type::boolean, "", "", {}, {}},
-      {"attention_bias", Type::boolean, "false", "", {}, {}},
-      {"mlp_bias", Type::boolean, "false", "", {}, {}},
-      {"sliding_window", Type::integer, "", "", config::between(1, 1e9), {}},
-      {"use_sliding_window", Type::boolean, "", "", {}, {}},
-      {"layer_types", Type::value_list, "", "", {}, {}},
-      {"query_pre_attn_scalar", Type::number, "", "", config::above(0.0), {}},
-      {"bos_token_id", Type::integer, "1", "", config::between(0, kMaxVocab), {}}};
-  // Of another architecture its other keys need no word.
+  const std::vector<config::Parameter> parameters = {{"model_type", Type::text, {}, "", {}, architectures},
+                                                     {"hidden_act", Type::text, "silu", "", {}, {"silu", "gelu_pytorch_tanh"}},
+                                                     {"hidden_activation", Type::text, "", "", {}, {"silu", "gelu_pytorch_tanh"}},
+                                                     count("vocab_size", {}, kMinVocab, kMaxVocab),
+                                                     count("hidden_size", {}, 1, 65536),
+                                                     count("num_hidden_layers", {}, 1, 1024),
+                                                     count("num_attention_heads", {}, 1, 1024),
+                                                     count("num_key_value_heads", "", 1, 1024),
+                                                     count("head_dim", "", 2, 1024),
+                                                     count("intermediate_size", {}, 1, 1 << 20),
+                                                     count("max_position_embeddings", {}, 1, 1e7),
+                                                     {"rms_norm_eps", Type::number, "1e-6", "", config::between(0.0, 0.1), {}},
+                                                     {"rope_theta", Type::number, "10000", "", config::between(1.0, 1e9), {}},
+                                                     {"rope_scaling", Type::value, "", "", {}, {}},
+                                                     {"rope_parameters", Type::value, "", "", {}, {}},
+                                                     {"tie_word_embeddings", Type::boolean, "", "", {}, {}},
+                                                     {"attention_bias", Type::boolean, "false", "", {}, {}},
+                                                     {"mlp_bias", Type::boolean, "false", "", {}, {}},
+                                                     {"sliding_window", Type::integer, "", "", config::between(1, 1e9), {}},
+                                                     {"use_sliding_window", Type::boolean, "", "", {}, {}},
+                                                     {"layer_types", Type::value_list, "", "", {}, {}},
+                                                     {"query_pre_attn_scalar", Type::number, "", "", config::above(0.0), {}},
+                                                     {"bos_token_id", Type::integer, "1", "", config::between(0, kMaxVocab), {}}};
+  // For another architecture the other keys need no message.
   if (const config::Value* type = root.find("model_type"); type != nullptr && type->is_scalar())
     if (std::ranges::find(architectures, type->text) == architectures.end()) {
-      diagnostics.add(type->where, fmt::format("model_type is {}, allowed: {}", config::found_text(*type), fmt::join(architectures, ", ")));
+      diagnostics.add(type->where,
+                      fmt::format("model_type is {}, allowed: {}", config::found_text(*type), fmt::join(architectures, ", ")));
       diagnostics.throw_if_any();
     }
   const config::Arguments a =
@@ -237,7 +238,7 @@ ModelConfig read_model_config(const std::string& path) {
   const std::string type = a.has("model_type") ? a.text("model_type") : "";
   const bool qwen = type == "qwen2" || type == "qwen3";
   const bool gemma = type == "gemma";
-  model.tied_embeddings = a.has("tie_word_embeddings") ? a.boolean("tie_word_embeddings") : gemma;  // as transformers has it
+  model.tied_embeddings = a.has("tie_word_embeddings") ? a.boolean("tie_word_embeddings") : gemma;  // the default of transformers
   model.qkv_bias = type == "qwen2";
   model.qk_norm = type == "qwen3";
   model.gelu_gate = model.scaled_embeddings = model.norms_less_one = gemma;

@@ -9,9 +9,9 @@
 
 namespace specsim::llm {
 
-// Rotary positions beyond the trained context. `linear` divides every frequency by `factor`; `llama3` (Llama 3.1) divides the
-// slow ones, keeps the fast ones and blends between, by the wavelength against the trained context; `factors` divides each by its
-// own, as a GGUF file has them.
+// Rotary positions beyond the trained context. `linear` divides every frequency by `factor`. `llama3` (Llama 3.1) divides the
+// slow ones, keeps the fast ones and interpolates between, by the ratio of wavelength to trained context. `factors` divides each
+// frequency by its own factor, as in a GGUF file.
 struct RopeScaling {
   enum class Method { none, linear, llama3, factors };
   Method method = Method::none;
@@ -39,7 +39,8 @@ struct ModelConfig {
   bool tied_embeddings = false;
   bool qkv_bias = false;
   bool qk_norm = false;  // Qwen3: every head's query and key is normalised before it is rotated
-  // Gemma: gates through the tanh form of GELU instead of SiLU, embeddings times sqrt(hidden), norm weights stored less one.
+  // Gemma: gates use the tanh form of GELU instead of SiLU, embeddings are multiplied by sqrt(hidden), norm weights are stored
+  // less one.
   bool gelu_gate = false;
   bool scaled_embeddings = false;
   bool norms_less_one = false;
@@ -50,11 +51,11 @@ struct ModelConfig {
 };
 
 // Reads config.json of the architectures Llama, Mistral, Qwen2, Qwen3 and Gemma, as transformers 4 or 5 writes it. Throws
-// BadInput with the place of every key that is missing, of a wrong type, out of range, asks for what is not built (another
-// activation or scaling, quantised weights, a sliding window that binds), or is not known and so may change the function.
+// BadInput with the place of every wrong key: missing, of a wrong type, out of range, unsupported (another activation or scaling,
+// quantised weights, a sliding window that has an effect), or unknown, since it may change the function.
 ModelConfig read_model_config(const std::string& path);
 
-// A model of configs/models. Throws BadInput for what the forward pass does not have: experts, ungated layers, draft heads.
+// A model of configs/models. Throws BadInput for features that the forward pass lacks: experts, ungated layers, draft heads.
 ModelConfig config_of_shape(const cost::ModelShape& shape, std::size_t context);
 
 }  // namespace specsim::llm

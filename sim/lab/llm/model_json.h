@@ -1,4 +1,4 @@
-// JSON of model files: tokenizers, headers of tensors, indexes of files. Everything in them is data from elsewhere.
+// JSON of model files: tokenizers, headers of tensors, indexes of files. All of it is untrusted data.
 #pragma once
 
 #include "sim/foundation/config/value.h"
@@ -8,8 +8,8 @@
 
 namespace specsim::llm {
 
-// Parses one document, which may hold as many values as the largest vocabularies with their merges have. Throws BadInput with
-// file:line:col as config::parse_json() reports it. `path` stands for the file in messages.
+// Parses one document, which may hold as many values as the largest vocabularies with their merges. Throws BadInput with
+// file:line:col, as reported by config::parse_json(). `path` names the file in messages.
 config::Value parse_model_json(std::string_view text, const std::string& path);
 
 }  // namespace specsim::llm

@@ -13,7 +13,7 @@ namespace specsim::llm {
 
 namespace {
 
-// What is wrong with the line, or nothing.
+// The mistake in the line, or nothing.
 std::optional<std::string> read_prompt(const config::Value& value, const Tokenizer* tokenizer, const ModelConfig& model,
                                        Prompt& prompt) {
   if (const config::Value* kind = value.find("kind")) {
@@ -76,7 +76,7 @@ PromptFile read_prompts(const std::string& path, const Tokenizer* tokenizer, con
                                       ? fmt::format("{} prompts, each of more than {} tokens, allowed: at least one "
                                                     "that fits the context of {} with {} for the output",
                                                     file.overlong, most, model.context, room)
-                                      : "no prompt, allowed: at least one, one a line");
+                                      : "no prompt, allowed: at least one, one per line");
   diagnostics.throw_if_any();
   return file;
 }

@@ -1,4 +1,4 @@
-// Prompts: JSONL, one a line, {"prompt": TEXT} or {"tokens": [IDS]}, and {"kind": NAME} where results are to be told apart.
+// Prompts: JSONL, one per line, {"prompt": TEXT} or {"tokens": [IDS]}, and {"kind": NAME} to separate results by kind.
 #pragma once
 
 #include "sim/lab/llm/model_config.h"
@@ -10,15 +10,15 @@
 namespace specsim::llm {
 
 struct Prompt {
-  std::string kind;           // "" where none is given
-  std::vector<Token> tokens;  // where a text is given, what the tokenizer puts in front of it too
+  std::string kind;           // "" if not given
+  std::vector<Token> tokens;  // for a text, including the tokens that the tokenizer adds before it
 };
 
-// What becomes of a prompt with more tokens than the model's context less the room for the output.
+// How to treat a prompt with more tokens than the model's context less the room for the output.
 enum class Overlong {
   error,
   skip,  // the prompt is left out
-  cut,   // the prompt's first tokens are kept, as many as there is room for
+  cut,   // the first tokens of the prompt are kept, as many as fit
 };
 
 struct PromptFile {
@@ -26,8 +26,8 @@ struct PromptFile {
   std::size_t overlong = 0;  // skipped or cut
 };
 
-// Throws BadInput with the line of what is wrong: no prompt at all, an empty one, a token beyond the vocabulary, more tokens than
-// the model's context less `room` where that is an error. `tokenizer` may be null: then tokens alone.
+// Throws BadInput with the line of the mistake: no prompt at all, an empty one, a token beyond the vocabulary, more tokens than
+// the model's context less `room` if that is an error. Without a `tokenizer` (null) only token ids are accepted.
 PromptFile read_prompts(const std::string& path, const Tokenizer* tokenizer, const ModelConfig& model, std::size_t room,
                         Overlong overlong = Overlong::error);
 

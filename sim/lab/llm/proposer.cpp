@@ -26,7 +26,7 @@ void ModelProposer::propose(std::span<const Text> texts, int draft_length, std::
   math::ScanSums sums;
   for (int i = 0; i < draft_length; ++i) {
     for (std::size_t s = 0; s < texts.size(); ++s) {
-      // At first what it has not seen: the final token, and its own last draft before it after a full acceptance.
+      // First the tokens that the draft has not read: the final token, and after a full acceptance also its own last draft token.
       const std::span<const Token> unseen = i == 0 ? std::span(texts[s].tokens).subspan(distributions_.length(s))
                                                    : std::span<const Token>(proposals[s].tokens).last(1);
       batch[s] = {.sequence = s, .tokens = unseen};

@@ -22,13 +22,13 @@ namespace {
 
 constexpr std::array<Precision, 3> kPrecisions = {Precision::f32, Precision::f16, Precision::bf16};
 
-// What to do with a directory that has no safetensors.
+// Explains what to do with a directory that has no safetensors.
 void refuse_other_weights(const std::string& directory) {
   constexpr std::array kPickled = {"pytorch_model.bin", "pytorch_model.bin.index.json", "consolidated.00.pth"};
   for (const char* const name : kPickled)
     if (std::filesystem::exists(directory + "/" + name))
       throw BadInput({directory + "/" + name, 0, 0},
-                     "a PyTorch pickle, which is a program, allowed: model.safetensors, as transformers writes it with "
+                     "a PyTorch pickle, which may run code, allowed: model.safetensors, as transformers writes it with "
                      "model.save_pretrained(DIR)");
   std::error_code none;
   for (const auto& entry : std::filesystem::directory_iterator(directory, none))
@@ -95,7 +95,7 @@ TensorFiles::TensorFiles(const std::string& directory) {
   for (const config::Field& entry : map->fields) {
     const std::string name = entry.value.quoted ? entry.value.text : "";
     if (name.empty() || std::filesystem::path(name).filename() != name) {
-      diagnostics.add(entry.value.where, fmt::format("tensor {} lies in {}, allowed: a file's name, beside the index",
+      diagnostics.add(entry.value.where, fmt::format("tensor {} lies in {}, allowed: the name of a file next to the index",
                                                      config::quote_for_message(entry.key), config::found_text(entry.value)));
       continue;
     }

@@ -42,7 +42,7 @@ struct Character {
   Class kind = Class::other;
 };
 
-// The code point at `at`, -1 for a byte that begins none, and its bytes.
+// The code point at `at` and its number of bytes; -1 for a byte that begins no code point.
 std::pair<std::int32_t, std::size_t> code_at(std::string_view text, std::size_t at) {
   utf8proc_int32_t code = -1;
   const auto size = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + at,
@@ -61,7 +61,7 @@ std::vector<Character> read_characters(std::string_view text) {
   return all;
 }
 
-// Where a match that begins at a place ends, counted in characters.
+// Finds the end of a match that begins at a place, counted in characters.
 class Matcher {
  public:
   Matcher(const std::vector<Character>& text, SplitPattern pattern) : text_(text), pattern_(pattern) {}
@@ -69,7 +69,7 @@ class Matcher {
   [[nodiscard]] std::size_t match(std::size_t at) const {
     if (const std::size_t end = contraction(at)) return end;
     const bool gpt2 = pattern_ == SplitPattern::gpt2;
-    // One character in front of a word: a space, or with the later expressions anything but a letter, a digit or a line's end.
+    // One character before a word: a space, or with the later expressions anything except a letter, a digit or a line end.
     const bool leads = gpt2 ? code(at) == ' ' : kind(at) != Class::letter && kind(at) != Class::number && !ends_line(at);
     const std::size_t word = at + (leads ? 1 : 0);
     if (is(word, Class::letter)) return run(word, Class::letter);
@@ -88,7 +88,7 @@ class Matcher {
     if (!gpt2)
       for (std::size_t last = end; last > at; --last)
         if (ends_line(last - 1)) return last;
-    // The last space before a word is the word's own.
+    // The last space before a word belongs to the word.
     return end < text_.size() && end - at > 1 ? end - 1 : end;
   }
 
@@ -107,7 +107,7 @@ class Matcher {
     constexpr std::int32_t kLongS = 0x17F;  // folds to s
     return c == kLongS ? 's' : c >= 'A' && c <= 'Z' ? c + 32 : c;
   }
-  // 0 where there is none.
+  // 0 if there is none.
   [[nodiscard]] std::size_t contraction(std::size_t at) const {
     if (code(at) != '\'') return 0;
     const std::int32_t first = folded(at + 1);

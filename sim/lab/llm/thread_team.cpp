@@ -22,7 +22,7 @@ void wait_while(const std::atomic<T>& value, T old, int spins) {
 ThreadTeam::ThreadTeam(unsigned threads) {
   const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
   if (threads == 0) threads = cores;
-  if (threads > cores) spins_ = 0;  // who spins keeps another from working
+  if (threads > cores) spins_ = 0;  // spinning would keep other threads from working
   try {
     for (unsigned i = 1; i < threads; ++i) threads_.emplace_back([this, i] { serve(i); });
   } catch (...) {  // the system grants no more

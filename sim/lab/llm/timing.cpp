@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kParts = 4;  // parts of a round that are timed
 constexpr std::uint64_t kResamples = 200;
-constexpr std::size_t kTries = 2;  // timings of a draft length in one call: the draft has one token to read, or two
+constexpr std::size_t kTries = 2;  // timings of a draft length per call: the draft has one token to read, or two
 
 void add_parts(const RoundSeconds& round, std::vector<double>& parts) {
   parts.insert(parts.end(), {round.first_draft, round.other_drafts, round.target, round.judging});
@@ -65,7 +65,7 @@ std::vector<TimedTask> table_tasks(const ModelPair& models, const Method& method
                      [speculation, lengths, calls = std::make_shared<std::uint64_t>(0)] {
                        Decoder& decoder = speculation->decoder();
                        decoder.forget(1);
-                       decoder.round(0);  // so that the first one counted also stands behind a round of its own sequences
+                       decoder.round(0);  // so that the first round that counts also follows a round of its own sequences
                        std::vector<std::vector<double>> rounds(lengths.size() * kTries);
                        for (const std::size_t i : shuffled(rounds.size(), "order in a task", (*calls)++)) {
                          decoder.forget(1 + i % kTries);
@@ -90,7 +90,7 @@ std::vector<PassRow> pass_rows(const std::vector<int>& draft_lengths, const std:
     const std::size_t repetitions = tasks[j].parts.at(0).size();
     std::array<PassRow, kTries> first = {PassRow{"draft_first", 1, batch, context, j, {}},
                                          PassRow{"draft_first", 2, batch, context, j, {}}};
-    // Passes on a little more than the point's context; the outermost rows are taken for the ends of the range.
+    // Passes run at slightly more than the point's context. The outermost rows are used for the ends of the range.
     const bool lowest = std::none_of(points.begin(), points.end(), [&](const auto& p) { return p.context < context; });
     const bool highest = std::none_of(points.begin(), points.end(), [&](const auto& p) { return p.context > context; });
     PassRow others{"draft", 1, batch, highest ? longest_context : lowest ? context : context + longest / 2, j, {}};
@@ -101,14 +101,13 @@ std::vector<PassRow> pass_rows(const std::vector<int>& draft_lengths, const std:
         const auto* const parts = tasks[j].parts.data() + (i * kTries + attempt) * kParts;
         for (std::size_t r = 0; r < repetitions; ++r) {
           target.samples.push_back(parts[2][r] + parts[3][r]);
-          if (length > 0)
-            first[std::min(attempt, context)].samples.push_back(parts[0][r]);  // a lone token is all there is to read
+          if (length > 0) first[std::min(attempt, context)].samples.push_back(parts[0][r]);  // there is only one token to read
           if (length > 1) others.samples.push_back(parts[1][r] / static_cast<double>(length - 1));
         }
       }
       rows.push_back(std::move(target));
     }
-    if (others.samples.empty()) others.samples = first[0].samples;  // never asked for, but a table names both models
+    if (others.samples.empty()) others.samples = first[0].samples;  // never needed, but a table has rows of both models
     for (PassRow& row : first)
       if (!row.samples.empty()) rows.push_back(std::move(row));
     rows.push_back(std::move(others));
@@ -118,7 +117,7 @@ std::vector<PassRow> pass_rows(const std::vector<int>& draft_lengths, const std:
 
 std::vector<PassRow> settle_dips(const std::function<std::vector<PassRow>()>& rows, std::vector<TimedTask>& tasks,
                                  int repetitions) {
-  const auto holds = [](const PassRow& a, const PassRow& b) {  // b all that a does
+  const auto holds = [](const PassRow& a, const PassRow& b) {  // b has all of a's work
     return a.model == b.model && b.tokens >= a.tokens && b.batch >= a.batch && b.context >= a.context;
   };
   constexpr int kRounds = 3;

@@ -20,7 +20,7 @@ class SentencePiece final : public Tokenizer {
   SentencePiece(std::string path, const std::string& model) : path_(std::move(path)) {
     const auto status = pieces_.LoadFromSerializedProto(model);
     if (!status.ok() || model.empty())
-      throw BadInput({path_, 0, 0}, "this is no SentencePiece model, allowed: a tokenizer.model");
+      throw BadInput({path_, 0, 0}, "this is not a SentencePiece model, allowed: a tokenizer.model");
   }
   [[nodiscard]] const std::string& path() const override { return path_; }
   [[nodiscard]] std::size_t vocab() const override { return static_cast<std::size_t>(pieces_.GetPieceSize()); }

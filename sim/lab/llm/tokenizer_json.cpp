@@ -33,7 +33,7 @@ class Reader {
     parts.path = path_;
     const Value& model = at(root, "model");
     if (const Value& type = at(model, "type"); !is_text(type, "BPE") && !(type.is_null() && at(model, "merges").is_list()))
-      fail(type, "model.type is " + found_text(type), "\"BPE\", or a tokenizer.model beside it without tokenizer.json");
+      fail(type, "model.type is " + found_text(type), "\"BPE\", or a tokenizer.model in its folder, without tokenizer.json");
     read_vocab(model, parts);
     for (const char* const key : {"continuing_subword_prefix", "end_of_word_suffix"})
       if (const Value& text = at(model, key); !text.is_null() && !is_text(text, ""))
@@ -57,7 +57,7 @@ class Reader {
   }
 
  private:
-  // `value`: what is wrong, whose place is told where it has one.
+  // `value`: the wrong value; the message has its place if it has one.
   [[noreturn]] void fail(const Value& value, const std::string& found, const std::string& allowed) const {
     throw BadInput(value.where.line > 0 ? value.where : Location{path_, 0, 0}, fmt::format("{}, allowed: {}", found, allowed));
   }
@@ -197,7 +197,7 @@ class Reader {
     parts.steps.emplace_back(SplitBehind{mark});
   }
 
-  // What is put in front of a text; what a template puts behind it would end the prompt and is left out.
+  // Reads the tokens in front of a text. Tokens that a template puts after the text would end the prompt and are left out.
   void read_processor(const Value& value, BpeParts& parts) const {
     if (value.is_null()) return;
     const std::string type = text(value, "type");
@@ -212,7 +212,7 @@ class Reader {
           fail(ids, "post_processor has no ids of " + found_text(at(at(item, "SpecialToken"), "id")), "special_tokens");
         for (const Value& one : ids.items) parts.before_text->push_back(id(one));
       }
-    } else if (type != "ByteLevel") {  // which moves offsets alone
+    } else if (type != "ByteLevel") {  // ByteLevel changes only offsets
       fail(value, "post_processor is " + found_text(at(value, "type")), "null, ByteLevel, TemplateProcessing, Sequence of these");
     }
   }

@@ -20,7 +20,7 @@ class Loader {
  public:
   Loader(const TensorSource& source, std::optional<Precision> precision) : source_(source), precision_(precision) {}
 
-  // The tensor of `rows` rows into `matrix` from row `first` on.
+  // Copies the tensor of `rows` rows into `matrix` from row `first` on.
   void copy(const std::string& name, std::size_t rows, Matrix& matrix, std::size_t first) const {
     const TensorRows tensor = source_.rows(name, {rows, matrix.columns()});
     std::vector<float> row(matrix.columns());
@@ -73,7 +73,7 @@ class Loader {
   std::optional<Precision> precision_;
 };
 
-// The layers' tensors by their names in Hugging Face's Llama.
+// Reads the layers' tensors by their names in Hugging Face's Llama.
 LayerWeights load_layer(const Loader& loader, const ModelConfig& c, std::size_t index) {
   const std::string prefix = fmt::format("model.layers.{}.", index);
   LayerWeights layer;
@@ -114,7 +114,7 @@ Weights load_from(const TensorSource& source, const ModelConfig& c, std::optiona
   return weights;
 }
 
-// Uniform numbers with variance 1 / inputs in rows [first, rows) and columns [from, columns).
+// Fills rows [first, rows) and columns [from, columns) with uniform numbers of variance 1 / inputs.
 void fill_random(Matrix& matrix, std::size_t first, std::size_t from, std::size_t inputs, rng::Key key, std::uint32_t index) {
   const double half_width = std::sqrt(3.0 / static_cast<double>(inputs));
   const std::size_t blocks = (matrix.columns() - from + 1) / 2;

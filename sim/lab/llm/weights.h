@@ -15,7 +15,7 @@ struct LayerWeights {
   std::vector<float> attention_norm;
   Matrix qkv;                     // queries, keys, values: config.qkv_rows() x hidden
   std::vector<float> qkv_bias;    // empty without
-  std::vector<float> query_norm;  // head_dim each; empty without
+  std::vector<float> query_norm;  // head_dim each; empty if the model has none
   std::vector<float> key_norm;
   Matrix output;  // hidden x heads head_dim
   std::vector<float> ffn_norm;
@@ -24,10 +24,10 @@ struct LayerWeights {
 };
 
 struct Weights {
-  std::string path;  // what they were read from, for messages; empty for random ones
+  std::string path;  // source, for messages; empty for random weights
   ModelConfig config;
   Matrix embedding;  // vocab x hidden
-  Matrix head;       // like the embedding; without rows where embeddings are tied
+  Matrix head;       // like the embedding; no rows if embeddings are tied
   std::vector<float> final_norm;
   std::vector<LayerWeights> layers;
 
@@ -39,27 +39,27 @@ struct Weights {
 // Whether there is a model at `path`: a directory, or a file that ends in .gguf.
 bool is_model(const std::string& path);
 
-// What a model is, before any of its weights is read.
+// The description of a model, before any of its weights is read.
 struct WeightsFacts {
   ModelConfig config;
-  Precision precision = Precision::f32;  // that of its embedding, and in practice of all matrices
+  Precision precision = Precision::f32;  // precision of its embedding, and in practice of all matrices
 };
-// Reads the config and the headers of the tensors. Throws BadInput as load_weights does for what these say.
+// Reads the config and the tensors' headers. Throws BadInput like load_weights for mistakes in these.
 WeightsFacts inspect_weights(const std::string& path);
 
-// Bytes that the weights of a model take in memory, all matrices in one precision.
+// Bytes of memory of a model's weights, with all matrices in one precision.
 std::size_t weight_bytes(const ModelConfig& config, Precision precision);
 
 // Reads config.json and model.safetensors in the directory `path`, or the GGUF file there. Matrices are kept in `precision`, or
-// as the file has them, those of quantised blocks in F32. Throws BadInput with file and tensor: missing, of another shape than
-// the config says, with a NaN, an infinity, or a number that is one in `precision`.
+// as the file has them; quantised blocks become F32. Throws BadInput with file and tensor: missing, of another shape than the
+// config gives, with a NaN, an infinity, or a number that is one in `precision`.
 Weights load_weights(const std::string& path, std::optional<Precision> precision = std::nullopt);
 
-// Random weights of the size that training starts from, for timing: uniform with variance 1 / inputs.
+// Random weights of the scale used at the start of training, for timing: uniform with variance 1 / inputs.
 Weights random_weights(const ModelConfig& config, Precision precision, std::uint64_t seed);
 
-// The same function at the cost of a larger model: feed-forward parts widened to `ffn` neurons, those added with random inputs
-// and zero weights behind them. Every pass reads and multiplies them; logits stay the same to the last bit.
+// The same function at the cost of a larger model: feed-forward parts are widened to `ffn` neurons. Added neurons have random
+// inputs and are multiplied by zero weights. Every pass reads and multiplies them; logits stay the same to the last bit.
 Weights widened(const Weights& weights, std::size_t ffn, std::uint64_t seed);
 
 }  // namespace specsim::llm

@@ -79,12 +79,12 @@ const BlockRound::Outcome& BlockRound::play(const verify::BlockRule& rule, const
 void BlockRound::draft(const Start& start, RoundChoices choices, std::span<draft::LengthPolicy::Outlook> outlooks) {
   begin(start, choices);
   SPECSIM_CHECK(tree_->is_chain() && outlooks.size() == index_of(tree_->drafted()), "{} outlooks", outlooks.size());
-  // The entry behind a token knows its context, for which the token is drawn where contexts hang on tokens.
+  // The entry after a token knows its context. If contexts depend on tokens, the token is drawn for that context.
   for (std::size_t i = 0; i < outlooks.size(); ++i) {
     const int node = static_cast<int>(i);
     outlooks[i] = entry(node).outlook;
     if (siblings_ != tokens::Siblings::point_mass) continue;
-    // The token is chosen, not drawn: known before the text that it follows.
+    // The token is chosen, not drawn, so it is known before the text that it follows.
     outlooks[i].overlap = entry(node).distributions.target(token(node + 1));
     if (shape_->from_root) outlooks[i].certainty = tables_->at(start_.context, node).outlook.certainty;
   }
@@ -95,7 +95,8 @@ void BlockRound::begin(const Start& start, RoundChoices choices) {
   start_ = start;
   longest_ = start.longest;
   ++round_;
-  // A tree that stays in one context, or goes through the same ones from the first on, has the same distributions in every round.
+  // A tree that stays in one context, or passes through the same contexts in every round, has the same distributions in every
+  // round.
   if (!(one_context_ || restarts_) || chooses_ || round_ == 1) placement_ = round_;
   if (chooses_) {
     chosen_.tree.nodes.assign(1, {});
@@ -126,7 +127,7 @@ const BlockRound::Outcome& BlockRound::judge(const verify::BlockRule& rule, int 
   }
   outcome_.next_context = restarts_ ? 0 : context_after(verdict.node, verdict.final_token);
   outcome_.whole = children(verdict.node) == 0;
-  // What was drafted behind another path, or behind none, is lost whatever comes next, so the target's own token is kept there.
+  // Draft tokens after another path, or after none, are lost whatever comes next, so the target's own token is kept there.
   outcome_.guessed = !start_.bonus && outcome_.whole && verdict.node > 0 && on_first_path(verdict.node);
   if (outcome_.guessed) {
     outcome_.emitted.pop_back();
@@ -282,7 +283,7 @@ void BlockRound::draw(int node, Node& own) {
   const math::RatioTable& from = distributions(place.parent);
   const bool unlike_siblings = after_first && (without_replacement || siblings_ == tokens::Siblings::hub);
   for (int sibling = first; unlike_siblings && sibling < node; ++sibling) static_cast<void>(token(sibling));
-  siblings_before_.clear();  // not before: drawing a sibling uses them too
+  siblings_before_.clear();  // cleared here, not earlier: drawing a sibling uses them too
   for (int sibling = first; unlike_siblings && sibling < node; ++sibling) siblings_before_.push_back(token(sibling));
   if (unlike_siblings) own.remaining = from.draft_without(siblings_before_);
   const GroupBits::Draw drawn = draw_unlike(siblings_before_, from, node, place.depth);
@@ -293,8 +294,8 @@ void BlockRound::draw(int node, Node& own) {
 GroupBits::Draw BlockRound::draw_unlike(std::span<const Token> siblings, const math::RatioTable& distributions, int number,
                                         int depth) {
   GroupBits::Draw drawn = choices_.draft(number, depth, distributions, one_context_);
-  // One try with the distribution as it is; a token drawn before is replaced by one of the rest, which leaves the distribution of
-  // the rest.
+  // Tries the distribution once as it is. A token that a sibling has already is replaced by a draw from the remaining tokens,
+  // which gives their distribution.
   if (std::find(siblings.begin(), siblings.end(), drawn.token) != siblings.end())
     drawn.token = choices_.pick(verify::ChoiceSource::Use::redraft, number, depth, DraftWithoutPick(distributions, siblings));
   return drawn;

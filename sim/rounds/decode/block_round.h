@@ -13,18 +13,18 @@
 
 namespace specsim::decode {
 
-// What decides a round: random bits, of the group's lane that was set, or the choices of a script that replaces them in an audit.
-// Random bits stay out of the script's interface, since a virtual call for each of them would cost more than they do.
+// Decides the outcome of a round: by random bits of the group's lane that was set, or by a script of choices in an audit. Random
+// bits are not part of the script's interface, since a virtual call per bit would cost more than the bit itself.
 class RoundChoices {
  public:
   RoundChoices() = default;
   RoundChoices(GroupBits& random_bits) : random_bits_(&random_bits) {}  // NOLINT(google-explicit-constructor)
   RoundChoices(verify::ChoiceSource& script) : script_(&script) {}      // NOLINT(google-explicit-constructor)
 
-  // A draft token of a node, and the uniform that decides on it, negative where accept() is to be asked. `common`: every lane of
-  // the group has these distributions at the node.
+  // The draft token of a node, and the uniform that decides on it; a negative uniform means that accept() must be called.
+  // `common`: every lane of the group has these distributions at the node.
   GroupBits::Draw draft(int node, int depth, const math::RatioTable& distributions, bool common);
-  // A token of `distribution` for what `use` says; see verify::ChoiceSource::pick. Not a draft token.
+  // Picks a token of `distribution`; `use` is the purpose of the draw, see verify::ChoiceSource::pick. Not for draft tokens.
   Token pick(verify::ChoiceSource::Use use, int node, int depth, const verify::Pickable& distribution);
   bool accept(int node, verify::Odds odds);
 
@@ -44,36 +44,38 @@ class BlockRound final : public verify::Block, private draft::Sight {
     std::uint32_t text_position = 0;
     std::span<const Token> text;                                 // prompt and text so far, for a drafter that reads them
     int longest = kMaxDraftLength;                               // no deeper node is drafted
-    draft::BlockDrafter::Memory* memory = nullptr;               // the drafter's, of this sequence
-    const draft::LengthPolicy::Memory* policy_memory = nullptr;  // what a policy that looks at the tokens remembers
-    // False: the next block is drafted behind the first path of this one, and no token of the target's comes between them.
+    draft::BlockDrafter::Memory* memory = nullptr;               // the drafter's memory of this sequence
+    const draft::LengthPolicy::Memory* policy_memory = nullptr;  // memory of a policy that looks at the tokens
+    // False: the next block is drafted after the first path of this one, and no token of the target comes between them.
     bool bonus = true;
   };
   struct Outcome {
-    std::vector<Token> emitted;           // the accepted tokens and the final one, if there is any
-    std::vector<std::uint32_t> contexts;  // the context before each of them; empty where there is one context only
+    std::vector<Token> emitted;           // the accepted tokens and the final one, if there is one
+    std::vector<std::uint32_t> contexts;  // the context before each of them; empty if there is only one context
     std::uint32_t next_context = 0;
     std::size_t accepted = 0;
     bool whole = false;    // the accepted path ends at a leaf of the drafted block
-    bool guessed = false;  // without a bonus: that leaf is the one that the next block is drafted behind, and nothing follows it
+    bool guessed = false;  // without a bonus token: the next block is drafted after that leaf, and nothing follows the leaf
   };
   // Plays a round by `rule`; the outcome is valid until the next one.
   const Outcome& play(const verify::BlockRule& rule, const Start& start, RoundChoices choices);
-  // The same in two steps, of a chain that a policy cuts before it is judged: all of it is drafted, and outlooks[i] is what is
-  // known of token i + 1 before it is drawn; then the first `longest` tokens are judged, and the others are as if never drafted.
+  // Like play(), but in two steps, for a chain that a policy cuts before it is judged. draft() drafts all of it; outlooks[i] is
+  // what is known of token i + 1 before it is drawn. Then only the first `longest` tokens are judged; the rest count as not
+  // drafted.
   void draft(const Start& start, RoundChoices choices, std::span<draft::LengthPolicy::Outlook> outlooks);
   const Outcome& judge(const verify::BlockRule& rule, int longest);
-  // How many nodes this round drafted, looked at or not; draws tokens where a policy's decision hangs on them.
+  // Number of nodes that this round drafted, whether the rule looked at them or not. Draws tokens if a policy's decision depends
+  // on them.
   int drafted();
-  // What is drafted before this round is judged: it goes on from the path of first children, each the likeliest of its siblings
-  // or the first that was drawn.
+  // The block that is drafted before this round is verified. It continues the path of first children: each is the likeliest of
+  // its siblings or the first that was drawn.
   struct Ahead {
-    std::uint32_t depth = 0;             // that path's length; 0: nothing was drafted, and nothing can be behind it
-    std::optional<std::uint32_t> nodes;  // how many `policy` allows after all of the path was accepted; nullopt: not told before
+    std::uint32_t depth = 0;             // that path's length; 0: nothing was drafted
+    std::optional<std::uint32_t> nodes;  // how many `policy` allows if the whole path is accepted; nullopt: not known in advance
   };
-  // `memory`: the policy's, before it observes this round. Draws tokens where a policy's decision hangs on them.
+  // `memory`: the policy's, before it observes this round. Draws tokens if a policy's decision depends on them.
   Ahead ahead(const draft::LengthPolicy* policy, const draft::LengthPolicy::Memory& memory);
-  // Rows of each of the draft's passes that this round asked for, where the drafter chooses its blocks.
+  // Rows of each draft pass of this round, if the drafter chooses its blocks.
   [[nodiscard]] std::span<const std::uint32_t> pass_rows() const { return pass_rows_; }
   // The probabilities of the drafted() tokens under the draft's distributions; only under a policy that looks at them.
   std::span<const double> draft_probabilities();
@@ -93,20 +95,20 @@ class BlockRound final : public verify::Block, private draft::Sight {
   [[nodiscard]] int drafted_within(int depth) const;
   int first_path();
   [[nodiscard]] bool on_first_path(int node) const;
-  // The context after `node`, or after `token` behind it.
+  // The context after `node`, or the one after `token`, which follows it.
   std::uint32_t context(int node);
   std::uint32_t context_after(int node, Token token);
-  // The context after `token`, which stands `depth` positions into the block and follows `context`.
+  // The context after `token`, which is at position `depth` of the block and follows `context`.
   [[nodiscard]] std::uint32_t step(std::uint32_t context, int depth, Token token) const;
   const BlockTables::Entry& entry(int node) {
     placed(node);
     return *places_[static_cast<std::size_t>(node)].entry;
   }
-  // Children of a node of a ranked tree whose token the draft gives any probability.
+  // Number of children of a node of a ranked tree to which the draft gives a positive probability.
   [[nodiscard]] int proposed(int node, const BlockTables::Entry& entry) const;
   // Sets a node's token: the drafter's own, the draft's likeliest, or one that is drawn.
   void draw(int node, Node& own) override;
-  // Draws a draft token that is none of `siblings`, which were drawn before it. `number`: the node, or the draw's number.
+  // Draws a draft token that differs from `siblings`, which were drawn before it. `number`: the node, or the draw's number.
   GroupBits::Draw draw_unlike(std::span<const Token> siblings, const math::RatioTable& distributions, int number, int depth);
   void place(int node, Node& own) override;
   bool stops(int node) override;
@@ -135,7 +137,7 @@ class BlockRound final : public verify::Block, private draft::Sight {
   bool chooses_;   // the drafter chooses a block each round
   rng::Key key_;
   const draft::BlockDrafter* drafter_;
-  const draft::LengthPolicy* policy_;  // one that looks at the tokens; nullptr: there is none
+  const draft::LengthPolicy* policy_;  // a policy that looks at the tokens; nullptr: none
   const draft::BlockDrafter::Shape* shape_;
   draft::ChosenBlock chosen_;
   std::vector<std::uint32_t> chosen_contexts_;  // after each node of a block that is being chosen

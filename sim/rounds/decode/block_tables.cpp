@@ -11,7 +11,7 @@ namespace specsim::decode {
 
 namespace {
 
-// Numbers of children that a node can have, each once. A ranked tree lacks the children that the draft does not propose.
+// The distinct numbers of children that a node can have. A ranked tree lacks the children that the draft does not propose.
 std::vector<int> fan_outs_of(const draft::BlockDrafter& drafter) {
   std::vector<int> fan_outs;
   if (const tokens::Tree* tree = drafter.tree()) {
@@ -29,7 +29,7 @@ std::vector<int> fan_outs_of(const draft::BlockDrafter& drafter) {
   return fan_outs;
 }
 
-// LengthPolicy::Outlook::certainty. What the others have is summed, since 1 - q keeps no digits of it near 1.
+// LengthPolicy::Outlook::certainty. The probabilities of the other tokens are summed, since 1 - q loses all its digits near 1.
 double log_odds(std::span<const double> draft) {
   const auto most = std::max_element(draft.begin(), draft.end());
   const double others = std::accumulate(draft.begin(), most, 0.0) + std::accumulate(std::next(most), draft.end(), 0.0);

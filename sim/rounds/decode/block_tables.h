@@ -15,20 +15,20 @@ namespace specsim::decode {
 
 class BlockTables {
  public:
-  // depths: draft distributions per context; the last one holds beyond. `rule` must outlive the tables.
+  // depths: draft distributions per context; deeper positions use the last one. `rule` must outlive the tables.
   BlockTables(int vocab, int contexts, int depths, const draft::BlockDrafter& drafter, const verify::BlockRule& rule);
-  // Bytes that all contexts take at most, with a distribution for each two of them if it is `joined`; distributions of few tokens
-  // may want fewer plans.
+  // Upper bound of the bytes of all contexts, with a distribution for each pair of contexts if it is `joined`; distributions of
+  // few tokens may need fewer plans.
   static std::size_t bytes_needed(std::size_t vocab, std::size_t contexts, std::size_t depths, bool joined,
                                   const draft::BlockDrafter& drafter, const verify::BlockRule& rule);
 
-  // Adds the distributions of the next context and depth: context by context, each depth by depth. Of a context's classes of
-  // output tokens those given with depth 0 are kept.
+  // Adds the distributions of the next context and depth: context by context, and within each by depth. The classes of output
+  // tokens given with depth 0 are kept for the context.
   void add(const verify::PositionDistributions& distributions, std::span<const std::uint16_t> class_of_token,
            math::AliasScratch& scratch);
 
-  // Adds the distributions of a context as a draft sees it that knows the context before the block too: once all add()s are done,
-  // by the one before, by the context, each depth by depth.
+  // Adds the distributions of a context for a draft that also knows the context before the block. Called after all add()s: by the
+  // context before, then by context, then by depth.
   void add_joined(const verify::PositionDistributions& distributions, math::AliasScratch& scratch) {
     make(distributions, scratch, joined_);
   }
@@ -37,12 +37,12 @@ class BlockTables {
     explicit Entry(math::RatioTable table) : distributions(std::move(table)) {}
     math::RatioTable distributions;
     std::vector<std::unique_ptr<verify::NodePlan>> plans;  // [children]
-    std::vector<draft::Ranked> likeliest;                  // the draft's likeliest tokens, as many as the drafter wants to rank
-    double looked_entropy = 0.0;                           // nats, of what policies look at
+    std::vector<draft::Ranked> likeliest;                  // the draft's likeliest tokens, as many as the drafter ranks
+    double looked_entropy = 0.0;                           // nats, of the distribution that policies look at
     draft::LengthPolicy::Outlook outlook;                  // on the token that follows
-    double looked_certainty = 0.0;  // probability there of the one token that is drafted for sure; 0: several are drafted
+    double looked_certainty = 0.0;  // probability there of the one token that is always drafted; 0: several may be drafted
     Token target_argmax = 0;        // ties: the lower token
-    // The probability of a drafted token that policies look at.
+    // The probability that policies see for a drafted token.
     [[nodiscard]] double looked_at(Token drafted) const {
       return looked_certainty > 0.0 ? looked_certainty : distributions.draft(drafted);
     }
@@ -50,7 +50,7 @@ class BlockTables {
   [[nodiscard]] const Entry& at(std::uint32_t context, int depth) const {
     return entries_[std::size_t{context} * depths_ + std::min(static_cast<std::size_t>(depth), depths_ - 1)];
   }
-  // The same behind the block's first token, in a block that began in the context `before`.
+  // The entry after the block's first token, in a block that began in the context `before`.
   [[nodiscard]] const Entry& joined_at(std::uint32_t before, std::uint32_t context, int depth) const {
     if (joined_.empty()) return at(context, depth);
     const std::size_t contexts = entries_.size() / depths_;
@@ -74,7 +74,7 @@ class BlockTables {
   bool without_replacement_;
   const verify::BlockRule* rule_;
   std::vector<Entry> entries_;
-  std::vector<Entry> joined_;  // empty: the draft knows the context alone
+  std::vector<Entry> joined_;  // empty if the draft knows only the context
   std::vector<std::uint16_t> classes_;
   std::vector<Token> target_likeliest_;  // [context][target_ranks_]
 };

@@ -1,5 +1,5 @@
-// A chunk, the unit of work: 256 sequences side by side, each for `sequence_rounds` rounds, or until its request has emitted all
-// tokens. What a chunk counts depends on its address alone.
+// A chunk is the unit of work: 256 sequences side by side, each for `sequence_rounds` rounds, or until its request has emitted
+// all tokens. The counts of a chunk depend on its address alone.
 #pragma once
 
 #include "sim/foundation/base/token.h"
@@ -17,11 +17,11 @@ constexpr std::uint32_t kLanes = 256;
 
 struct ChunkPlan {
   std::uint64_t first_sequence = 0;    // a multiple of kLanes
-  std::uint64_t rounds = 0;            // all sequences' together, dealt out one after the other; for requests, their number
-  std::uint32_t sequence_rounds = 64;  // 0: a sequence is a request, where the process has requests
+  std::uint64_t rounds = 0;            // total of all sequences, dealt out in turn; for requests, their number
+  std::uint32_t sequence_rounds = 64;  // 0: a sequence is a request, if the process has requests
 
-  // Where sequences end after `sequence_rounds` rounds: how many there are, and the rounds of one. All have equally many but the
-  // last, which may have fewer.
+  // For sequences that end after `sequence_rounds` rounds: the number of sequences, and the rounds of one. The last sequence may
+  // have fewer rounds.
   [[nodiscard]] std::uint32_t sequences() const {
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(kLanes, (rounds + sequence_rounds - 1) / sequence_rounds));
   }
@@ -31,10 +31,10 @@ struct ChunkPlan {
   }
 };
 
-// When a sequence is a request and ends by itself, as families::ContextShape::ends() says.
+// Used when a sequence is a request that ends by itself (families::ContextShape::ends()).
 class RequestEnds {
  public:
-  // `sequence_rounds` above 0: a recorded text goes on with the request behind it, for as many rounds.
+  // `sequence_rounds` above 0: a recorded text continues with the next request, for as many rounds.
   RequestEnds(const families::ContextShape& shape, std::uint32_t sequence_rounds, std::uint32_t draft_length)
       : shape_(&shape),
         recorded_(sequence_rounds == 0 && shape.kind == families::ContextShape::Kind::trace),
@@ -46,7 +46,7 @@ class RequestEnds {
     const auto at = std::lower_bound(shape_->starts.begin(), shape_->starts.end(), first_context);
     return shape_->recorded_tokens(static_cast<std::size_t>(at - shape_->starts.begin()));
   }
-  // Whether no round follows once so many of its tokens are emitted.
+  // Whether the request is complete once `emitted` tokens are emitted.
   [[nodiscard]] bool done(std::uint64_t tokens, std::uint64_t emitted) const { return emitted + uncut_ >= tokens; }
 
  private:
@@ -64,16 +64,15 @@ class RoundSink {
   virtual ~RoundSink() = default;
   // `emitted`: the accepted draft tokens and the final one. `next_context`: where the next round starts.
   virtual void round(std::uint32_t lane, std::uint32_t round, std::span<const Token> emitted, std::uint32_t next_context) = 0;
-  // How many drafts the round that is told next accepted: where there is no bonus token, `emitted` does not say.
+  // Draft tokens that the next reported round accepted. Without a bonus token `emitted` does not show this number.
   virtual void accepted(std::uint32_t /*lane*/, std::uint32_t /*round*/, std::uint32_t /*drafts*/) {}
-  // The tokens that the same round drafted, over all paths, and whether the accepted path ends at a leaf of what it drafted:
-  // where there is no bonus token, at the leaf that the next block is drafted behind. Told before both, and only where blocks are
-  // judged.
+  // Draft tokens of the same round over all paths, and whether the accepted path ends at a leaf. Without a bonus token that is
+  // the leaf after which the next block is drafted. Called before the other two, and only if blocks are judged.
   virtual void drafted(std::uint32_t /*lane*/, std::uint32_t /*round*/, std::uint32_t /*nodes*/, bool /*whole*/) {}
-  // Told behind drafted(), where there is no bonus token: how deep that leaf lies, and how many tokens a policy that goes by what
-  // was accepted lets the block behind it have; nullopt where nothing fixes them before they are drafted.
+  // Called after drafted() when there is no bonus token: the depth of that leaf, and the number of tokens that a policy that
+  // depends on acceptance allows in the block after it. nullopt: the policy does not fix this number before drafting.
   virtual void ahead(std::uint32_t /*depth*/, std::optional<std::uint32_t> /*nodes*/) {}
-  // Rows of each of the draft's passes that the same round asked for, told behind drafted(); none of a tree of one shape.
+  // Rows of each draft pass of the same round; called after drafted(). Empty for a tree of one shape.
   virtual void passes(std::span<const std::uint32_t> /*rows*/) {}
 };
 

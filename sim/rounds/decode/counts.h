@@ -1,5 +1,5 @@
-// What a simulation counts: integers only, each additive over chunks, threads and shards. Everything else is computed
-// from them (and from the distributions) afterwards.
+// The counts of a simulation: integers only, each additive over chunks, threads and shards. Everything else is computed from them
+// (and from the distributions) afterwards.
 #pragma once
 
 #include "sim/rounds/decode/output_classes.h"
@@ -13,11 +13,11 @@
 namespace specsim::decode {
 
 constexpr std::size_t kPairBins = kRatioBins + 1;
-// Groups of sequences are dealt out into so many parts, whose spread gives the error of figures that are no ratio of two sums,
-// as a speedup whose rounds differ in time.
+// Groups of sequences are dealt out into this many parts. The spread over parts gives the error of figures that are not a ratio
+// of two sums, such as a speedup whose rounds differ in time.
 constexpr std::size_t kParts = 64;
 
-// The draft's passes, where a block's nodes do not tell them.
+// Counts of the draft's passes, for blocks whose number of nodes does not determine them.
 struct PassCounts {
   PassCounts() = default;
   explicit PassCounts(std::size_t most) : rounds(most + 1, 0), rows((most + 1) * most, 0) {}
@@ -25,19 +25,19 @@ struct PassCounts {
   [[nodiscard]] std::size_t most() const { return rounds.size() - 1; }
   // Adds a round: the rows of each of its passes.
   void add(std::span<const std::uint32_t> pass_rows);
-  // The mean rows of each pass over the rounds of so many passes, of which there is one at least.
+  // The mean rows of each pass, over the rounds that took `passes` passes; there must be at least one such round.
   [[nodiscard]] std::vector<double> mean_rows(std::size_t passes) const;
   void add(const PassCounts& other);
   bool operator==(const PassCounts&) const = default;
 
-  std::vector<std::uint64_t> rounds;  // [passes]: rounds, cut ones too, that took so many
-  std::vector<std::uint64_t> rows;    // [passes][most]: rows of each of their passes together
+  std::vector<std::uint64_t> rounds;  // [passes]: rounds, including cut ones, with this many passes
+  std::vector<std::uint64_t> rows;    // [passes][most]: sum of the rows of each of their passes
 };
 
-// What a group of sequences that depend on each other, and on no other group, came to over its whole rounds: a batch under a
-// policy that ties its sequences together (LengthPolicy::ties_sequences), else one sequence.
+// Totals over all rounds of a group. A group is a batch whose sequences a policy ties together (LengthPolicy::ties_sequences),
+// otherwise one sequence; groups are independent of each other.
 struct GroupTotals {
-  std::uint64_t number = 0;  // of the run's groups; groups of one remainder by kParts are one part
+  std::uint64_t number = 0;  // index among the run's groups; groups with the same remainder modulo kParts form one part
   std::uint64_t sequences = 1;
   std::uint64_t rounds = 0;
   std::uint64_t full = 0;     // rounds whose accepted path ends at a leaf
@@ -45,7 +45,7 @@ struct GroupTotals {
   std::uint64_t emitted = 0;
 };
 
-// What decides how long the rounds of a part take, and how many tokens they give.
+// Totals that decide how long the rounds of a part take and how many tokens they emit.
 struct PartTotals {
   std::uint64_t rounds = 0;  // whole rounds
   std::uint64_t emitted = 0;
@@ -56,50 +56,51 @@ struct PartTotals {
 
 struct Counts {
   Counts() = default;
-  // strata: groups of contexts whose output distribution is judged apart. classes: of output tokens, see output_classes.h. nodes:
-  // the most that a block drafts; 0 where no blocks are drafted. passes: the most of a drafter whose passes are counted; else 0.
+  // strata: groups of contexts whose output distributions are judged separately. classes: of output tokens, see output_classes.h.
+  // nodes: the most that a block drafts; 0 if no blocks are drafted. passes: the most draft passes of a round, if they are
+  // counted; otherwise 0.
   Counts(int draft_length, int strata, int classes, int nodes = 0, int passes = 0);
 
   std::uint64_t rounds = 0;      // whole rounds
-  std::uint64_t cut_rounds = 0;  // rounds that the end of a request cut short: they count in reached, accepted,
-                                 // accepted_distribution, output and cut_emitted, and in nothing else
+  std::uint64_t cut_rounds = 0;  // rounds that the end of a request cut short. They count only in reached, accepted,
+                                 // accepted_distribution, output and cut_emitted.
   std::uint64_t emitted = 0;
   std::uint64_t cut_emitted = 0;
   std::uint64_t sequences = 0;
-  std::uint64_t groups = 0;  // of sequences, which are independent of each other: see GroupTotals
+  std::uint64_t groups = 0;  // groups of sequences, independent of each other: see GroupTotals
   // Sums over groups of rounds^2, rounds * emitted, emitted^2: rounds of one group need not be independent.
   std::uint64_t sum_rounds_squared = 0;
   std::uint64_t sum_rounds_emitted = 0;
   std::uint64_t sum_emitted_squared = 0;
-  // Sums over groups, of whole rounds: tries (judged positions), accepted draft tokens, and their squares and product.
+  // Sums over groups, for whole rounds: tries (judged positions), accepted draft tokens, and their squares and product.
   std::uint64_t sum_tries = 0;
   std::uint64_t sum_accepted = 0;
   std::uint64_t sum_tries_squared = 0;
   std::uint64_t sum_tries_accepted = 0;
   std::uint64_t sum_accepted_squared = 0;
-  std::vector<std::uint64_t> reached;   // [draft_length]: rounds that judged this position
-  std::vector<std::uint64_t> accepted;  // [draft_length]: rounds that accepted it
+  std::vector<std::uint64_t> reached;                // [draft_length]: rounds that judged this position
+  std::vector<std::uint64_t> accepted;               // [draft_length]: rounds that accepted it
+  std::vector<std::uint64_t> accepted_distribution;  // [strata][draft_length + 1]: rounds, including cut ones, by stratum at
+                                                     // their start and accepted count
+  std::vector<std::uint64_t> output;                 // [strata][classes]: emitted tokens by class
   std::vector<std::uint64_t>
-      accepted_distribution;  // [strata][draft_length + 1]: rounds, cut ones too, by stratum at their start and accepted count
-  std::vector<std::uint64_t> output;  // [strata][classes]: emitted tokens by class
-  std::vector<std::uint64_t>
-      pairs;  // [kPairBins][kPairBins]: neighbours in the emitted text by ratio bin, where there is one stratum
-  std::vector<std::uint64_t> drafted;       // [nodes + 1]: rounds, cut ones too, by the number of nodes that they drafted
-  PassCounts passes;                        // where the drafter's passes are counted
-  std::vector<std::uint64_t> part_rounds;   // [kParts]: as PartTotals has them
+      pairs;  // [kPairBins][kPairBins]: neighbours in the emitted text by ratio bin, if there is one stratum
+  std::vector<std::uint64_t> drafted;       // [nodes + 1]: rounds, including cut ones, by their number of drafted nodes
+  PassCounts passes;                        // only if the drafter's passes are counted
+  std::vector<std::uint64_t> part_rounds;   // [kParts]: see PartTotals
   std::vector<std::uint64_t> part_emitted;  // [kParts]
   std::vector<std::uint64_t> part_longest;  // [kParts]
   std::vector<std::uint64_t> part_drafted;  // [kParts][nodes + 1]
-  std::vector<PassCounts> part_passes;      // [kParts] where the drafter's passes are counted
+  std::vector<PassCounts> part_passes;      // [kParts] if the drafter's passes are counted
 
   void add(const Counts& other);
   // Adds one group to the sums. `drafts`: whether rounds draft at all.
   void add_group(const GroupTotals& group, bool drafts);
-  // Adds rounds of the group of this number, cut ones too, that drafted so many nodes, in passes of so many rows.
+  // Adds rounds of the group with this number, including cut ones, that drafted `nodes` nodes, in passes of these rows.
   void add_drafted(std::uint64_t group, std::size_t nodes, std::uint64_t rounds, std::span<const std::uint32_t> pass_rows = {});
   [[nodiscard]] PartTotals part(std::size_t index) const;
-  // Adds emitted tokens, counted by (the bin of the token before, own class), to `output` and `pairs`: [kPairBins + 1][classes],
-  // whose last row is of first tokens, which have none before them. One stratum alone.
+  // Adds emitted tokens, counted by (bin of the previous token, own class), to `output` and `pairs`. The shape is [kPairBins +
+  // 1][classes]; the last row is for first tokens, which have no previous one. Only for one stratum.
   void add_neighbours(std::span<const std::uint64_t> counted, std::span<const std::uint8_t> bin_of_class);
   // Every field by name, for files and tests: f(name, index, value).
   template <class F>

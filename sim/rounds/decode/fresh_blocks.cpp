@@ -8,7 +8,7 @@ namespace specsim::decode {
 
 FreshBlocks::Positions::Positions(int positions) {
   shape_.kind = families::ContextShape::Kind::iid_fresh;
-  shape_.contexts = positions + 1;  // one more than has distributions: where the last token leads
+  shape_.contexts = positions + 1;  // one more than has distributions: the context after the last token
 }
 
 void FreshBlocks::Positions::start(rng::Key /*key*/, std::uint64_t /*first_sequence*/, std::size_t count,
@@ -42,7 +42,7 @@ void FreshBlocks::draw(std::uint64_t sequence, std::uint64_t first) {
   std::vector<double> looked_at;
   std::vector<double> before;
   const bool joins = plan_->joins();
-  // What a block that began at position `start` drafts from at position `i`, depth by depth as far as depths differ.
+  // The draft distribution at position `i` of a block that began at position `start`, by depth as far as depths differ.
   const auto join = [&](std::size_t start, std::size_t i, std::size_t depth) {
     drawer_.draft(0, fresh_context(sequence, first + start), depth, targets_[start], before, drafted);
     drawer_.draft(0, fresh_context(sequence, first + i), depth, targets_[i], draft_model, drafted);

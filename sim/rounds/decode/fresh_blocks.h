@@ -1,4 +1,4 @@
-// Blocks over text positions that have distributions of their own: a window of positions with tables, as if they were contexts.
+// Blocks over text positions with their own distributions: a window of positions has tables, as if positions were contexts.
 #pragma once
 
 #include "sim/rounds/decode/preparation.h"
@@ -12,22 +12,21 @@ namespace specsim::decode {
 
 class FreshBlocks {
  public:
-  // Where rounds begin: at the window's first position alone, or at any.
+  // Whether rounds begin only at the window's first position or at any position.
   enum class Rounds { from_first, from_any };
 
-  // `plan`, which judges blocks, must outlive it.
+  // `plan` must outlive this object, and must judge blocks.
   FreshBlocks(const PreparationPlan& plan, int positions, Rounds rounds);
   FreshBlocks(const FreshBlocks&) = delete;
   FreshBlocks& operator=(const FreshBlocks&) = delete;
 
-  // Draws the distributions of the positions from `first` on and builds their tables, in place of those before; context i is
-  // position first + i.
+  // Draws the distributions of the positions from `first` on and replaces their tables; context i is position first + i.
   void draw(std::uint64_t sequence, std::uint64_t first);
-  // The tables of the positions drawn last; the reference stays valid over draws. Only after a draw().
+  // The tables of the positions drawn last; the reference stays valid over draws. Call draw() first.
   [[nodiscard]] const BlockTables& tables() const { return *tables_; }
   // Each token leads from a position to the next.
   [[nodiscard]] const families::ContextProcess& process() const { return process_; }
-  // The distributions at position `i` of the window: the target's, and what a draft token is drawn from.
+  // The distributions at position `i` of the window: the target's, and the one from which a draft token is drawn.
   [[nodiscard]] const std::vector<double>& target(std::size_t i) const { return targets_[i]; }
   [[nodiscard]] const std::vector<double>& drafted(std::size_t i) const { return drafted_[i]; }
 
@@ -49,10 +48,11 @@ class FreshBlocks {
   const PreparationPlan* plan_;
   DistributionDrawer drawer_;
   Positions process_;
-  bool by_place_;  // a position is met at one depth of the block alone
+  bool by_place_;  // each position occurs at only one depth of the block
   std::optional<BlockTables> tables_;
   std::vector<std::vector<double>> targets_;  // [position]
-  std::vector<std::vector<double>> drafted_;  // [position], at the depth where rounds from the first meet it
+  std::vector<std::vector<double>>
+      drafted_;  // [position], at the depth at which rounds that begin at the first position reach it
   math::AliasScratch scratch_;
 };
 

@@ -1,4 +1,4 @@
-// Rounds of a sequence whose every text position has distributions of its own, drawn when they are met.
+// Rounds of a sequence in which every text position has its own distributions, drawn when they are needed.
 #pragma once
 
 #include "sim/rounds/decode/preparation.h"
@@ -13,20 +13,22 @@ namespace specsim::decode {
 
 constexpr std::uint64_t kMaxFreshSequences = std::uint64_t{1} << 31;
 
-// The name of a text position's distributions; below 2^63, which theory's own sample of pairs leaves to it.
+// The number that identifies a text position's distributions. It is below 2^63; theory's own sample of pairs uses the numbers
+// above.
 std::uint64_t fresh_context(std::uint64_t sequence, std::uint64_t text_position);
 
 class FreshRound final : private verify::Block {
  public:
-  // An emitted token, its text position, and the distributions there: the target's, and what a draft token is drawn from.
+  // An emitted token, its text position, and the distributions there: the target's, and the one from which a draft token is
+  // drawn.
   using Observer = std::function<void(Token, std::uint64_t, std::span<const double>, std::span<const double>)>;
   struct Outcome {
-    std::vector<Token> emitted;  // the accepted draft tokens, and the final one if there is any
+    std::vector<Token> emitted;  // the accepted draft tokens and the final one, if there is one
     int accepted = 0;
     bool whole = false;  // every draft token was accepted
   };
 
-  // `plan` must outlive it. `with_bonus`: full acceptance adds a token of the target's.
+  // `plan` must outlive it. `with_bonus`: full acceptance adds a target token.
   FreshRound(const PreparationPlan& plan, int draft_length, bool with_bonus);
   // `observer` may be empty. The outcome is valid until the next round.
   const Outcome& play(std::uint64_t sequence, std::uint64_t text_position, verify::ChoiceSource& choices,
@@ -56,7 +58,7 @@ class FreshRound final : private verify::Block {
   std::uint64_t text_position_ = 0;
   verify::ChoiceSource* choices_ = nullptr;
   const Observer* observer_ = nullptr;
-  int numbered_ = -1;  // the node after which the distributions below stand; -1: none of this round
+  int numbered_ = -1;  // node after which the distributions below apply; -1: none of this round
   std::vector<double> target_;
   std::vector<double> draft_model_;
   std::vector<double> drafted_;

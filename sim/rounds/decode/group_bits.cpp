@@ -14,7 +14,7 @@ void GroupBits::fill(Batch& batch, rng::Purpose purpose, int position, std::uint
 void GroupBits::fill(DraftBatch& batch, int node, const math::RatioTable* common) const {
   fill(batch, rng::Purpose::draft_accept, node - 1, batch.accept_bits.data());
   if (common == nullptr) return;
-  // The memory accesses of all lanes at once.
+  // Issues the memory accesses of all lanes at once.
   for (const std::uint64_t bits : batch.random_bits) common->prefetch_draft(bits);
   for (std::uint32_t lane = 0; lane < kGroup; ++lane) {
     batch.tokens[lane] = common->pick_draft(batch.random_bits[lane]);

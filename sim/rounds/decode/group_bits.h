@@ -1,4 +1,5 @@
-// The addressed random bits of rounds of a group of sequences, drawn in batches, which costs a quarter of drawing them singly.
+// Addressed random bits for the rounds of a group of sequences. Drawing them in batches takes a quarter of the time of single
+// draws.
 #pragma once
 
 #include "sim/foundation/math/ratio_table.h"
@@ -50,19 +51,19 @@ class GroupBits {
   [[nodiscard]] std::uint64_t single(rng::Purpose purpose, int node) const { return one(purpose, node).first; }
 
  private:
-  static constexpr std::uint32_t kWorthwhile = 12;  // lanes that make a batch pay; fewer are drawn singly
+  static constexpr std::uint32_t kWorthwhile = 12;  // fewest lanes for which a batch pays; fewer are drawn singly
   // Only the first nodes and depths are visited so often that a batch pays.
   static constexpr int kBatchedNodes = 64;
   static constexpr int kBatchedDepths = 16;
 
   struct Batch {
     std::uint32_t generation = 0;
-    bool filled = true;            // there is a batch in this round; else bits are drawn singly
-    std::uint32_t asked = kGroup;  // how many lanes asked for it in this round so far
+    bool filled = true;            // this round has a batch; otherwise bits are drawn singly
+    std::uint32_t asked = kGroup;  // lanes that have asked for it in this round so far
     std::array<std::uint64_t, kGroup> random_bits;
 
-    // Every lane that needs this batch asks once a round. True for the first one, which is to fill the batch, if that pays: it is
-    // taken that as many lanes will ask as in the last round in which any did.
+    // Every lane that needs this batch calls this in each round. Returns true to the first caller if filling the batch pays; that
+    // caller must fill it. The estimate assumes that as many lanes will ask as in the last round in which any did.
     bool wants(std::uint32_t now) {
       const bool first = generation != now;
       if (first) {
@@ -76,7 +77,7 @@ class GroupBits {
   };
   struct DraftBatch : Batch {
     std::array<std::uint64_t, kGroup> accept_bits;
-    std::array<Token, kGroup> tokens;  // where the distributions are common
+    std::array<Token, kGroup> tokens;  // if the distributions are common
   };
 
   [[nodiscard]] rng::BitsPair one(rng::Purpose purpose, int position) const;

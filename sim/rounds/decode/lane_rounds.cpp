@@ -32,7 +32,7 @@ LaneRounds::LaneRounds(const Prepared& prepared, std::uint32_t longest, const Ch
   const auto classes = static_cast<std::size_t>(prepared.class_count);
   for (std::size_t kind = 0; kind < classes; ++kind)
     row_after_.push_back(static_cast<std::uint32_t>(prepared.bin_of_class[kind] * classes));
-  row_.fill(static_cast<std::uint32_t>(kPairBins * classes));  // before the first: one that is dropped
+  row_.fill(static_cast<std::uint32_t>(kPairBins * classes));  // first tokens have no previous one; this row is dropped
 }
 
 void LaneRounds::draw_final_tokens(const Verdicts& verdicts, std::uint32_t round, std::uint32_t live) {
@@ -64,7 +64,7 @@ void LaneRounds::count(const Verdicts& verdicts, std::uint32_t live) {
   const std::uint16_t* const class_of = tables_->classes(0);
   for (std::uint32_t depth = 0; depth <= longest_; ++depth) {
     const Token* const token = verdicts.path + std::size_t{depth} * kLanes;
-    for (std::uint32_t i = depth == 0 ? 0 : end_of_[depth - 1]; i < live; ++i) {  // those that accepted as many, or more
+    for (std::uint32_t i = depth == 0 ? 0 : end_of_[depth - 1]; i < live; ++i) {  // those that accepted at least as many
       const std::uint32_t lane = by_accepted_[i];
       const std::uint16_t kind = class_of[token[lane]];
       ++pairs_[row_[lane] + kind];

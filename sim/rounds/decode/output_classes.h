@@ -1,5 +1,5 @@
-// A partition of the vocabulary on which the output distribution is judged: fixed beforehand from the distributions, fine where a
-// leak of the draft distribution would show.
+// A partition of the vocabulary on which the output distribution is judged. It is fixed beforehand from the distributions, and is
+// fine where a leak of the draft distribution would be visible.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace specsim::decode {
 
-// A class is a bin of draft(x)/target(x) (kRatioBins of them, by fixed edges), the class of tokens that the target cannot
-// emit, or, where a distribution is alone in its cell, one of its kTopTokens likeliest tokens.
+// A class is one of: a bin of draft(x)/target(x) (kRatioBins bins with fixed edges); the tokens that the target cannot emit; or,
+// if the cell has only one distribution, one of its kTopTokens likeliest tokens.
 constexpr int kRatioBins = 16;
 constexpr int kImpossible = kRatioBins;
 constexpr int kFirstTopToken = kRatioBins + 1;
@@ -21,10 +21,10 @@ struct OutputClasses {
   std::vector<std::uint16_t> of_token;     // [vocab]
   std::vector<double> target_mass;         // [count]: the target's probability of each class
   std::vector<double> draft_mass;          // [count]: the draft's
-  std::vector<std::uint8_t> bin_of_class;  // [count]: the ratio bin (or kImpossible) that a class lies in
+  std::vector<std::uint8_t> bin_of_class;  // [count]: the ratio bin (or kImpossible) of a class
 };
 
-// with_top_tokens: single out the likeliest tokens. Both distributions sum to 1.
+// with_top_tokens: give each of the likeliest tokens its own class. Both distributions sum to 1.
 OutputClasses output_classes(std::span<const double> target, std::span<const double> draft, bool with_top_tokens);
 
 }  // namespace specsim::decode

@@ -46,8 +46,8 @@ void DistributionDrawer::draft(std::size_t pair, std::uint64_t context, std::siz
   if (plan_->argmax_draft) math::point_mass(drafted, math::argmax(draft_model));
 }
 
-// Greedy drafting leaves nothing of how sure the model is. Programs read it off the scores that no temperature was put to:
-// transformers' ConfidenceCriteria takes the softmax of scores[-1], which greedy decoding leaves as they are.
+// Greedy drafting removes the information about the model's confidence. Programs read it from the scores before temperature:
+// transformers' ConfidenceCriteria takes the softmax of scores[-1], which greedy decoding does not change.
 void DistributionDrawer::looked_at(std::size_t pair, std::uint64_t context, std::size_t depth, const std::vector<double>& target,
                                    const std::vector<double>& drafted, std::vector<double>& looked_at) const {
   looked_at.clear();
@@ -101,7 +101,7 @@ std::size_t prepared_bytes(const PreparationPlan& plan) {
 
 namespace {
 
-// The tables of each two contexts, whose targets and draft models' distributions by depth are given.
+// Builds the tables of each pair of contexts, given the targets and the draft models' distributions by depth.
 void add_joined(const PreparationPlan& plan, const DistributionDrawer& drawer, const std::vector<std::vector<double>>& targets,
                 const std::vector<std::vector<std::vector<double>>>& models, math::AliasScratch& scratch,
                 const std::atomic<bool>* stop, BlockTables& tables) {
@@ -147,7 +147,7 @@ Prepared prepare(const PreparationPlan& plan, const DistributionObserver& observ
   std::vector<double> draft_model;
   std::vector<double> drafted;
   std::vector<double> looked_at;
-  std::vector<std::vector<double>> targets;  // [context], and the draft models' [context][depth], where two are joined
+  std::vector<std::vector<double>> targets;  // [context], and the draft models' [context][depth], for joined drafts
   std::vector<std::vector<std::vector<double>>> models;
   const bool joins = prepared.blocks.has_value() && plan.joins();
   for (int context = 0; context < shape.contexts; ++context) {

@@ -1,4 +1,4 @@
-// What a cell's rounds are prepared from, and its tables.
+// The inputs from which a cell's rounds are prepared, and the prepared tables.
 #pragma once
 
 #include "sim/foundation/rng/address.h"
@@ -22,7 +22,7 @@
 namespace specsim::decode {
 
 constexpr int kFreshClasses =
-    16;  // output classes where every text position has distributions of its own: see simulator_fresh.cpp
+    16;  // 16;  // output classes if every text position has its own distributions: see simulator_fresh.cpp
 
 // Chains judged position by position.
 struct PositionJudging {
@@ -35,7 +35,7 @@ struct BlockJudging {
   const draft::LengthPolicy* policy = nullptr;  // nullptr: every block is drafted whole
 };
 
-// What prepared tables depend on; cells that differ in nothing else share them.
+// Everything that prepared tables depend on; cells with equal plans share tables.
 struct PreparationPlan {
   int vocab = 0;
   bool argmax_draft = false;  // the drafter takes the draft model's argmax instead of sampling
@@ -43,19 +43,20 @@ struct PreparationPlan {
   const families::ContextModel* contexts = nullptr;
   std::variant<PositionJudging, BlockJudging> judging;
 
-  // How many draft distributions each context has; the last one holds for all depths beyond.
+  // Number of draft distributions per context; deeper positions use the last one.
   [[nodiscard]] int depths() const;
-  // Whether the drafter makes its distributions of two contexts, that before the block and that behind the token before, and
-  // these differ.
+  // Whether the drafter combines the distributions of two contexts (the one before the block and the one after the previous
+  // token), and the two differ.
   [[nodiscard]] bool joins() const;
 };
 
-// Sees every context's distributions once, while they are at hand: (context, depth, distributions, the context's classes).
+// Called once per context with its distributions while they are in memory: (context, depth, distributions, the context's
+// classes).
 using DistributionObserver = std::function<void(int, int, const verify::PositionDistributions&, const OutputClasses&)>;
 
 struct Prepared {
-  std::optional<PreparedContexts> tables;  // empty where every position draws fresh distributions, and where blocks are judged
-  std::optional<BlockTables> blocks;       // where blocks are judged
+  std::optional<PreparedContexts> tables;  // empty if every position draws fresh distributions, or if blocks are judged
+  std::optional<BlockTables> blocks;       // only if blocks are judged
   std::vector<OutputClasses> classes;      // [contexts], without the per-token part
   int class_count = kFirstTopToken;
   std::vector<std::uint8_t> bin_of_class;
@@ -63,14 +64,14 @@ struct Prepared {
   std::vector<std::uint32_t> stratum;  // [contexts]; empty: one stratum
 };
 
-// Thrown by prepare() where it was told to stop.
+// Thrown by prepare() after a request to stop.
 struct Interrupted {};
 
-// Draws every context's distributions and builds the tables; without `tables`, only what the judging of counts needs. `observer`
-// may be empty. `stop`, if given, is looked at before each context.
+// Draws every context's distributions and builds the tables; without `tables`, only what is needed to judge counts. `observer`
+// may be empty. `stop`, if given, is checked before each context.
 Prepared prepare(const PreparationPlan& plan, const DistributionObserver& observer, bool tables = true,
                  const std::atomic<bool>* stop = nullptr);
-// Bytes that prepare() will keep, at most: where distributions have few tokens, plans of blocks may be fewer.
+// Upper bound of the bytes that prepare() keeps: if distributions have few tokens, blocks may need fewer plans.
 std::size_t prepared_bytes(const PreparationPlan& plan);
 
 // Distributions of one context at one depth, drawn from the model's families: shared by preparation and fresh decoding.
@@ -79,15 +80,16 @@ class DistributionDrawer {
   explicit DistributionDrawer(const PreparationPlan& plan);
   // The target's distribution at a context.
   void target(std::size_t pair, std::uint64_t context, std::vector<double>& target) const;
-  // The draft model's own distribution (of a draft that joins two, before its sampling settings) and what the draft token is
-  // drawn from.
+  // The draft model's own distribution (before its sampling settings, for a draft that joins two), and the distribution from
+  // which the draft token is drawn.
   void draft(std::size_t pair, std::uint64_t context, std::size_t depth, const std::vector<double>& target,
              std::vector<double>& draft_model, std::vector<double>& drafted) const;
-  // PositionDistributions::looked_at of the same, given what draft() made of it.
+  // PositionDistributions::looked_at for these distributions, given the results of draft().
   void looked_at(std::size_t pair, std::uint64_t context, std::size_t depth, const std::vector<double>& target,
                  const std::vector<double>& drafted, std::vector<double>& looked_at) const;
-  // What the draft token is drawn from in a context of a pair where plan.joins(), and looked_at of the same. `before`, `known`:
-  // the draft model's own distributions in the context before the block and in the one that the token before shows.
+  // For pairs with plan.joins(): the distribution from which the draft token is drawn in a context, and its looked_at. `before`,
+  // `known`: the draft model's own distributions in the context before the block and in the context that follows the previous
+  // token.
   void joined(std::size_t pair, const std::vector<double>& before, const std::vector<double>& known, std::vector<double>& drafted,
               std::vector<double>& looked_at) const;
 

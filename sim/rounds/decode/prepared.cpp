@@ -26,8 +26,8 @@ void PreparedContexts::prepare(int context, int depth, const verify::PositionRul
     accept[x] = verify::accept_threshold(rule.odds(distributions, static_cast<Token>(x))) << kClassBits | classes.of_token[x];
   std::vector<double> weights(vocab_);
   rule.rejected(distributions, weights);
-  // Distributions that are equal but for rounding may reject with probability 1e-16 and leave no residual: the target's
-  // distribution then.
+  // Distributions that are equal but for rounding may reject with probability 1e-16 and leave no residual. The target's
+  // distribution is used then.
   if (*std::max_element(weights.begin(), weights.end()) <= 0.0) rule.bonus(distributions.target, weights);
   math::build_alias(weights, rejected_.data() + offset, scratch);
   if (depth == 0) {

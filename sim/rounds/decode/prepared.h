@@ -1,4 +1,4 @@
-// The tables of every context of a cell, prepared once: a draft token, the decision on it and the final token cost one or two
+// The tables of every context of a cell, prepared once. A draft token, the decision on it and the final token take one or two
 // memory accesses each, whatever the vocabulary.
 #pragma once
 
@@ -23,7 +23,7 @@ class PreparedContexts {
   PreparedContexts(int vocab, int contexts, int depths);
   static std::size_t bytes_needed(std::size_t vocab, std::size_t contexts, std::size_t depths);
 
-  // Fills one context's tables at one depth. `classes` of depth 0 stand for the context.
+  // Fills one context's tables at one depth. The `classes` of depth 0 apply to the whole context.
   void prepare(int context, int depth, const verify::PositionRule& rule, const verify::PositionDistributions& distributions,
                const OutputClasses& classes, math::AliasScratch& scratch);
 

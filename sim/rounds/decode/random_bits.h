@@ -1,4 +1,4 @@
-// Where a round's random bits come from: Philox in a simulation, a script in an audit.
+// Sources of a round's random bits: Philox in a simulation, a script in an audit.
 #pragma once
 
 #include "sim/foundation/rng/address.h"
@@ -15,13 +15,13 @@ class BitSource {
   BitSource& operator=(const BitSource&) = delete;
   virtual ~BitSource() = default;
 
-  // The two 64-bit numbers at an address; `word1` as rng::Purpose says.
+  // The two 64-bit numbers at an address; rng::Purpose defines `word1`.
   virtual rng::BitsPair at(rng::Purpose purpose, std::uint32_t position, std::uint32_t word1, std::uint64_t sequence) = 0;
-  // The numbers of at() for `count` sequences at once, which costs a quarter: first_sequence + lanes[i], or first_sequence + i
-  // without lanes.
+  // The numbers of at() for `count` sequences at once, in a quarter of the time. The sequences are first_sequence + lanes[i], or
+  // first_sequence + i without lanes.
   virtual void batch(rng::Purpose purpose, std::uint32_t position, std::uint32_t word1, std::uint64_t first_sequence,
                      const std::uint32_t* lanes, std::size_t count, std::uint64_t* first, std::uint64_t* second) = 0;
-  // The numbers of at() where each lane has a position of its own: `positions` and `lanes` hold `count` of them.
+  // The numbers of at() if each lane has its own position: `positions` and `lanes` hold `count` elements.
   virtual void batch_at(rng::Purpose purpose, const std::uint32_t* positions, std::uint32_t word1, std::uint64_t first_sequence,
                         const std::uint32_t* lanes, std::size_t count, std::uint64_t* first, std::uint64_t* second);
 
@@ -31,7 +31,7 @@ class BitSource {
     batch(rng::Purpose::draft_accept, position, round, first_sequence, lanes, count, draft, accept);
   }
   // For lanes 0 .. count-1 (count even and at most 256, first_sequence even): the number that draws the final token of `round`
-  // where positions are judged one by one; two sequences share an address.
+  // under rules that judge positions one by one. Two sequences share an address.
   void final_token(std::uint32_t round, std::uint64_t first_sequence, std::size_t count, std::uint64_t* random_bits);
 };
 

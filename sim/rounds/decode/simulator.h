@@ -13,13 +13,14 @@
 
 namespace specsim::decode {
 
-// Where every text position has distributions of its own, their output is judged by one round in so many.
+// If every text position has its own distributions, one round in this many has its output compared with the target's
+// distribution.
 constexpr std::uint32_t kFreshJudged = 8;
 
 struct RoundSetup;
 
-// What a round emits behind a path accepted to its leaf: one more token of the target's; or nothing behind the path that the next
-// block was drafted behind, before this one was verified (BlockRound::Ahead; of a chain, all of it).
+// Whether a round emits one more target token after a path that was accepted to its leaf. Without that bonus, nothing is emitted
+// after the path that the next block continued before this one was verified (BlockRound::Ahead; for a chain, the whole chain).
 enum class Bonus : bool { none, emitted };
 
 class Simulator {
@@ -32,15 +33,15 @@ class Simulator {
   [[nodiscard]] std::uint64_t chunk_size() const;
   // Runs chunk `index` of a run of `total` rounds (requests: of `total` sequences) and adds it to `counts`.
   void run(std::uint64_t index, std::uint64_t total, Counts& counts, RoundSink* sink = nullptr) const;
-  // Runs one sequence of `rounds` rounds in lane 0 by the same code, with random bits from elsewhere.
+  // Runs one sequence of `rounds` rounds in lane 0 with the same code, but with random bits from `random_bits`.
   void run_scripted(std::uint64_t rounds, BitSource& random_bits, Counts& counts, RoundSink* sink) const;
 
  private:
   void run_chunk(const ChunkPlan& chunk, BitSource& random_bits, Counts& counts, RoundSink* sink) const;
   void run_prepared(const PositionJudging& judging, const ChunkPlan& chunk, BitSource& random_bits, Counts& counts,
                     RoundSink* sink) const;
-  // run_prepared() for Bonus::none. It is compiled from a file of its own, simulator_without_bonus.cpp: next to the usual loop it
-  // would change how the compiler inlines that one.
+  // run_prepared() for Bonus::none. It is compiled from its own file, simulator_without_bonus.cpp, because next to the usual loop
+  // it would change how the compiler inlines that loop.
   void run_prepared_without_bonus(const RoundSetup& setup, const ChunkPlan& chunk, BitSource& random_bits, Counts& counts,
                                   RoundSink* sink) const;
   void run_fresh(const ChunkPlan& chunk, BitSource& random_bits, Counts& counts, RoundSink* sink) const;
@@ -49,8 +50,8 @@ class Simulator {
   void run_blocks(const BlockJudging& judging, const ChunkPlan& chunk, BitSource& source, Counts& counts, RoundSink* sink) const;
   // Whether blocks have one shape and stay in one context, so that those of many sequences can be judged side by side.
   [[nodiscard]] bool judges_side_by_side(const BlockJudging& judging) const;
-  // Runs chains, or trees, by a rule that judges them side by side, nullptr where it does not, and counts what run_blocks()
-  // would.
+  // Runs chains, or trees, by a rule that judges them side by side, and counts what run_blocks() would. chain_rule() is nullptr
+  // if the rule cannot do that.
   [[nodiscard]] const verify::ChainRule* chain_rule(const BlockJudging& judging) const;
   [[nodiscard]] const verify::SiblingRule* sibling_rule(const BlockJudging& judging) const;
   void run_chains(const verify::ChainRule& rule, const ChunkPlan& chunk, BitSource& random_bits, Counts& counts) const;

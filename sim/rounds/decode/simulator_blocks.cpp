@@ -13,30 +13,30 @@ namespace {
 struct Sequence {
   std::uint32_t context = 0;
   std::uint32_t text_position = 0;
-  std::uint32_t previous_bin = kPairBins;  // the last emitted token's; kPairBins before the first
+  std::uint32_t previous_bin = kPairBins;  // bin of the last emitted token; kPairBins before the first
   std::uint64_t rounds = 0;
   std::uint64_t full = 0;
   std::uint64_t longest = 0;
   std::uint64_t emitted = 0;
   std::uint64_t rounds_left = 0;  // requests: 1 until they are done
-  std::uint64_t tokens = 0;       // how many a request emits
+  std::uint64_t tokens = 0;       // number of tokens that a request emits
   draft::LengthPolicy::Memory memory;
-  std::vector<Token> text;  // prompt and text so far, where the drafter reads them
+  std::vector<Token> text;  // prompt and text so far, if the drafter reads them
   std::unique_ptr<draft::BlockDrafter::Memory> drafter_memory;
 };
 
-// Sequences that have one draft length, chosen for all of them.
+// Sequences that share one draft length.
 struct Batch {
   draft::LengthPolicy::Memory memory;
   int drafted = 0;
-  std::vector<int> accepted;     // what each sequence that is not done accepted in this round
-  std::uint32_t first_lane = 0;  // where its sequences begin in the group
-  // Of a policy that shares rows: those sequences' chains, and how much of each is verified.
+  std::vector<int> accepted;     // accepted tokens in this round of each sequence that is not done
+  std::uint32_t first_lane = 0;  // index in the group of its first sequence
+  // For a policy that shares rows: the chains of those sequences, and how much of each is verified.
   std::vector<draft::LengthPolicy::Chain> chains;
   std::vector<int> verified;
 };
 
-// Counts a round and its tokens: how many were accepted and reached, and what was emitted, by class.
+// Counts a round and its tokens: how many were accepted and reached, and the emitted tokens by class.
 struct RoundCounter {
   const Prepared& prepared;
   std::size_t distribution_size;  // draft_length + 1
@@ -65,7 +65,7 @@ struct RoundCounter {
   }
 };
 
-// Books a round that emitted so many tokens to its sequence, or to the rounds that the end of a request cut short.
+// Counts a round's tokens for its sequence, or among the rounds that the end of a request cut short.
 void book_round(const BlockRound::Outcome& outcome, std::size_t longest, const RequestEnds& ends, Sequence& own, Counts& counts) {
   const std::uint64_t emitted = outcome.emitted.size();
   if (ends.any()) {
@@ -87,8 +87,8 @@ void book_round(const BlockRound::Outcome& outcome, std::size_t longest, const R
     own.rounds_left = 0;
 }
 
-// A chunk's sequences in groups, one group after the other, whose sequences play their rounds in turn. Sequences that draft alike
-// go side by side: all of the chunk, in as many batches as come closest to the size that there is.
+// A chunk's sequences in groups. Groups run one after the other, and the sequences of a group play their rounds in turn. If
+// sequences draft alike, the group is the whole chunk, in batches as close as possible to the configured size.
 class Groups {
  public:
   Groups(const BlockJudging& judging, const families::ContextProcess& process, const Prepared& prepared, rng::Key key,
@@ -117,9 +117,9 @@ class Groups {
     bits_of_group_.reserve(group_.size() / GroupBits::kGroup);
   }
 
-  // Rounds (requests: sequences) of no group yet.
+  // Rounds (requests: sequences) not yet given to a group.
   [[nodiscard]] std::uint64_t left() const { return left_; }
-  // Lanes of a group.
+  // Number of lanes in a group.
   [[nodiscard]] std::uint32_t abreast() const { return static_cast<std::uint32_t>(group_.size()); }
 
   void start_group(std::uint32_t first_lane) {
@@ -146,7 +146,7 @@ class Groups {
       bits_of_group_.emplace_back(source_, chunk_.first_sequence + first_lane + lane);
   }
 
-  // Plays round `number` of every sequence that is not done; whether a sequence goes on.
+  // Plays round `number` of every sequence that is not done. Returns whether any sequence continues.
   bool play_round(std::uint32_t number, Bonus bonus, RoundSink* sink) {
     bool any = false;
     for (GroupBits& random_bits : bits_of_group_) random_bits.begin(number);
@@ -194,7 +194,7 @@ class Groups {
  private:
   [[nodiscard]] Batch* batch_of(std::uint32_t lane) { return batches_.empty() ? nullptr : &batches_[batch_index(lane)]; }
   [[nodiscard]] std::size_t batch_index(std::uint32_t lane) const { return std::size_t{lane} * batches_.size() / kLanes; }
-  // Which of the run's independent groups a lane is of: its batch, where the policy ties that together, else itself.
+  // The independent group of a lane: its batch if the policy ties that together, otherwise the lane itself.
   [[nodiscard]] std::uint64_t group_number(std::uint32_t lane) const {
     const std::uint64_t sequence = chunk_.first_sequence + first_lane_ + lane;
     if (batches_.empty() || !policy_->ties_sequences()) return sequence;
@@ -217,8 +217,8 @@ class Groups {
             &memory,
             bonus == Bonus::emitted};
   }
-  // Drafts every chain of the round, and asks the policy how much of each is verified. The chains are drafted again when they are
-  // judged, with the same random bits.
+  // Drafts every chain of the round, and asks the policy how much of each is verified. When the chains are judged they are
+  // drafted a second time, with the same random bits.
   void share_rows() {
     for (Batch& batch : batches_) batch.chains.clear();
     const auto length = static_cast<std::size_t>(draft_length_);
@@ -234,7 +234,7 @@ class Groups {
       if (!batch.chains.empty()) policy_->share(batch.memory, batch.chains, batch.verified);
     }
   }
-  // Shows the round to the policy, of a batch when all its sequences are through; how many tokens count as drafted.
+  // Shows the round to the policy; a batch is shown when all its sequences are done. Returns how many tokens count as drafted.
   int after_drafting(const BlockRound::Outcome& outcome, draft::LengthPolicy::Memory& memory, Batch* batch) {
     const int drafted = round_.drafted();
     const auto accepted = static_cast<int>(outcome.accepted);
@@ -258,7 +258,7 @@ class Groups {
     sink.round(lane, number, outcome.emitted, outcome.next_context);
   }
 
-  // Counts the round and takes its sequence to the next one.
+  // Counts the round and advances its sequence to the next one.
   void after_round(const BlockRound::Outcome& outcome, int drafted, std::uint32_t lane) {
     Sequence& own = group_[lane];
     counts_.add_drafted(group_number(lane), static_cast<std::size_t>(drafted), 1, round_.pass_rows());
@@ -287,7 +287,7 @@ class Groups {
   std::uint32_t first_lane_ = 0;
   std::uint32_t live_ = 0;  // sequences of the group
   std::vector<Sequence> group_;
-  std::vector<Batch> batches_;                          // empty: each sequence drafts for itself
+  std::vector<Batch> batches_;                          // empty: each sequence has its own draft length
   std::vector<draft::LengthPolicy::Outlook> outlooks_;  // [lane][token]; empty unless rows are shared
   std::vector<std::uint32_t> contexts_;
   std::vector<GroupBits> bits_of_group_;

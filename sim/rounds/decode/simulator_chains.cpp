@@ -12,8 +12,8 @@ const verify::ChainRule* Simulator::chain_rule(const BlockJudging& judging) cons
              : nullptr;
 }
 
-// All sequences of the chunk in lockstep, stage by stage: see staged_rounds.h, whose rounds end at the first rejection, where
-// these draw every token first.
+// All sequences of the chunk in lockstep, stage by stage. Rounds in staged_rounds.h end at the first rejection; here every token
+// is drawn first.
 void Simulator::run_chains(const verify::ChainRule& rule, const ChunkPlan& chunk, BitSource& random_bits, Counts& counts) const {
   static_assert(verify::ChainLanes::kStride == kLanes);
   const auto length = static_cast<std::uint32_t>(draft_length_);

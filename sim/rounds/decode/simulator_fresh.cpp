@@ -13,7 +13,7 @@ namespace specsim::decode {
 
 namespace {
 
-// The choices of a chain's rounds at the addresses that prepared rounds have.
+// The random choices of a chain's rounds, at the same addresses as those of prepared rounds.
 class AddressedChoices final : public verify::ChoiceSource {
  public:
   AddressedChoices(BitSource& random_bits, std::uint64_t sequence) : random_bits_(random_bits), sequence_(sequence) {}
@@ -38,16 +38,16 @@ class AddressedChoices final : public verify::ChoiceSource {
   BitSource& random_bits_;
   std::uint64_t sequence_;
   std::uint32_t round_ = 0;
-  rng::BitsPair drafted_{};  // the last draft token's numbers: it is decided on before the next one is drawn
+  rng::BitsPair drafted_{};  // the last draft token's numbers: the decision on it comes before the next draw
   std::array<std::uint64_t, 2> finals_{};
 };
 
-// An emitted token gives a number that is uniform in [0, 1) if the token was drawn from the target: its place in the target's
-// running sum, tokens with draft > target first, then the rest, each part by token, with one more uniform `u` for the place
-// within the token's own mass. A leak of the draft shifts it down.
+// Maps an emitted token to a number that is uniform in [0, 1) if the token was drawn from the target. The number is the token's
+// place in the target's running sum: tokens with draft > target first, then the rest, each part in token order. One more uniform
+// `u` gives the place within the token's own mass. A leak of the draft shifts the number down.
 double place_in_target(Token emitted, std::span<const double> target, std::span<const double> drafted, double u) {
   double over = 0.0;    // mass of the tokens that the draft makes too likely
-  double before = 0.0;  // mass of the tokens of the emitted one's own part that come before it
+  double before = 0.0;  // mass of the tokens in the same part that come before the emitted one
   const bool own_over = drafted[emitted] > target[emitted];
   for (std::size_t x = 0; x < target.size(); ++x) {
     const bool x_over = drafted[x] > target[x];
@@ -59,7 +59,7 @@ double place_in_target(Token emitted, std::span<const double> target, std::span<
 
 }  // namespace
 
-// One sequence, by the same rule and with the same addresses as where tables are prepared.
+// Runs one sequence with the same rule and the same addresses as with prepared tables.
 void Simulator::run_fresh(const ChunkPlan& chunk, BitSource& random_bits, Counts& counts, RoundSink* sink) const {
   const std::uint64_t sequence = chunk.first_sequence;
   const auto length = static_cast<std::size_t>(draft_length_);
@@ -95,7 +95,7 @@ void Simulator::run_fresh(const ChunkPlan& chunk, BitSource& random_bits, Counts
       draft_length_ > 0);
 }
 
-// The same of blocks, whose tables are made anew for the positions that a round can come to.
+// As above for blocks. Their tables are rebuilt for the positions that a round can reach.
 void Simulator::run_fresh_blocks(const BlockJudging& judging, const ChunkPlan& chunk, BitSource& random_bits, Counts& counts,
                                  RoundSink* sink) const {
   constexpr std::uint32_t kLane = 0;

@@ -13,7 +13,7 @@ namespace {
 
 using Lanes = std::array<std::uint32_t, kLanes>;
 
-// Walks down a tree of one shape in many sequences at once: depth by depth, and at each sibling by sibling.
+// Walks down a tree of one shape in many sequences at once: depth by depth, and within a depth sibling by sibling.
 class TreeWalk {
  public:
   TreeWalk(const BlockTables& tables, const tokens::Tree& tree, bool without_replacement, const verify::SiblingRule& rule,
@@ -61,8 +61,8 @@ class TreeWalk {
   [[nodiscard]] LaneRounds::Verdicts verdicts() { return {path_.data(), accepted_.data(), whole_.data(), residual_.data()}; }
 
  private:
-  // Judges the next sibling in the lanes of open_. Those that accept it arrive a depth below; returns how many have a further
-  // one.
+  // Judges the next sibling in the lanes of open_. Lanes that accept it move one depth down. Returns how many lanes have a
+  // further sibling.
   std::uint32_t judge(std::uint32_t round, std::size_t depth, std::uint32_t earlier, std::uint32_t open, std::uint32_t& arrived) {
     const Depth& own = depths_[depth];
     for (std::uint32_t i = 0; i < open; ++i)
@@ -89,7 +89,7 @@ class TreeWalk {
     return still;
   }
 
-  // Tokens that an earlier sibling has are replaced by one of the rest: see BlockRound::draw_unlike.
+  // Replaces tokens that an earlier sibling has by one of the remaining tokens: see BlockRound::draw_unlike.
   void draw_without(std::uint32_t round, const math::RatioTable& distributions, std::uint32_t earlier, std::uint32_t open) {
     for (std::uint32_t i = 0; i < open; ++i) {
       Token* const siblings = siblings_.data() + open_[i] * fan_out_;
@@ -126,7 +126,7 @@ class TreeWalk {
   Lanes accepted_;
   Lanes whole_;
   std::array<math::Residual, kLanes> residual_;
-  // Lanes, and what their next siblings are judged with, in the order of open_.
+  // Lanes, and the inputs of their next siblings' judgement, in the order of open_.
   Lanes arrived_;
   Lanes open_;
   Lanes position_;  // the siblings' nodes, less 1

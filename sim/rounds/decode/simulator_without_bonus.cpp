@@ -5,7 +5,7 @@ namespace specsim::decode {
 
 namespace {
 
-// The next block is drafted before this one is verified, so full acceptance adds no token of the target's.
+// The next block is drafted before this one is verified, so full acceptance adds no target token.
 struct NoBonusBehaviour : ShippedBehaviour {
   static bool emits_bonus() { return false; }
 };

@@ -1,9 +1,9 @@
-// The hot loop: rounds of 256 sequences in lockstep, position by position. At each position the lanes that are still
-// accepting draw, decide and are sorted into "goes on" and "stopped here" without a branch, so an acceptance rate of
-// .7 costs no mispredictions and the memory accesses of many rounds overlap.
+// The hot loop: rounds of 256 sequences in lockstep, position by position. At each position the lanes that are still accepting
+// draw and decide. They are sorted into "goes on" and "stopped here" without a branch, so an acceptance rate of .7 causes no
+// branch mispredictions and the memory accesses of many rounds overlap.
 //
-// A rejected position ends the round, so the positions after it are neither drawn nor judged: their uniforms have
-// addresses of their own and nothing is disturbed by leaving them out.
+// A rejected position ends the round, so later positions are neither drawn nor judged. Their uniforms have their own addresses,
+// so skipping them changes nothing else.
 #pragma once
 
 #include "sim/foundation/base/check.h"
@@ -20,8 +20,8 @@
 
 namespace specsim::decode {
 
-// The decisions of a round that a wrong implementation could get wrong and tables cannot express. Tests put faulty ones
-// in its place and prove that the suite rejects them.
+// The decisions of a round that an implementation can get wrong and that tables cannot express. Tests replace them by faulty ones
+// and prove that the suite rejects those.
 struct ShippedBehaviour {
   // `threshold`: verify::accept_threshold.
   static bool accepts(std::uint64_t bits, std::uint64_t threshold) { return (bits >> 11) < threshold; }
@@ -47,7 +47,7 @@ struct Lanes {
   std::array<std::uint32_t, kLanes> context{};
   std::array<std::uint32_t, kLanes> start_context{};
   std::array<std::uint32_t, kLanes> text_position{};
-  std::array<std::uint32_t, kLanes> previous_bin{};  // the last emitted token's; kPairBins before the first
+  std::array<std::uint32_t, kLanes> previous_bin{};  // bin of the last emitted token; kPairBins before the first
   std::array<std::uint64_t, kLanes> rounds{};
   std::array<std::uint64_t, kLanes> full{};  // whole rounds that accepted every draft
   std::array<std::uint64_t, kLanes> emitted{};
@@ -55,8 +55,8 @@ struct Lanes {
   std::array<std::uint64_t, kLanes> tokens{};       // requests: of each
 };
 
-// The steps of a position, each a short loop over arrays that stay in the first-level cache. One loop that does
-// everything runs out of registers and takes twice as long.
+// The steps of a position, each a short loop over arrays that stay in the first-level cache. A single loop for all steps runs out
+// of registers and takes twice as long.
 
 enum class Source { draft, rejected, bonus };
 
@@ -69,8 +69,8 @@ void draw(const PreparedContexts& tables, Source source, std::uint64_t depth, co
                                     : source == Source::rejected ? tables.rejected(0, depth)
                                                                  : tables.draft(0, depth);
   const std::uint64_t stride = source == Source::bonus ? vocab : vocab * tables.depths();
-  // Many contexts' tables exceed the caches: ask for all entries of the step before the first is needed, into the second-level
-  // cache, which has more reads under way than the first.
+  // The tables of many contexts exceed the caches, so all entries of the step are prefetched before the first is needed. They go
+  // to the second-level cache, which can have more reads in flight than the first.
   if constexpr (kMoves)
     for (std::uint32_t i = 0; i < count; ++i)
       __builtin_prefetch(base + context[lanes[i]] * stride + scale_bits(random_bits[i], vocab), 0, 2);
@@ -78,7 +78,7 @@ void draw(const PreparedContexts& tables, Source source, std::uint64_t depth, co
     token[i] = math::alias_pick(kMoves ? base + context[lanes[i]] * stride : base, vocab, random_bits[i]);
 }
 
-// The accept entries of the tokens drawn.
+// Loads the accept entries of the drawn tokens.
 template <bool kMoves>
 void look_up(const PreparedContexts& tables, std::uint64_t depth, const std::uint32_t* __restrict lanes,
              const std::uint32_t* __restrict context, const Token* __restrict token, std::uint32_t count,
@@ -135,8 +135,8 @@ struct Tally {
   }
 };
 
-// The rounds of one chunk. kMoves: several contexts. kSink: report every round. The arrays are members, so that the steps of a
-// round are functions of their own; what a round does not keep for the next one is written before it is read.
+// The rounds of one chunk. kMoves: several contexts. kSink: report every round. The arrays are members, so that each step of a
+// round is its own function. Arrays that are not kept for the next round are written before they are read.
 template <class Behaviour, bool kMoves, bool kSink>
 class StagedRounds {
  public:
@@ -183,7 +183,7 @@ class StagedRounds {
   std::size_t classes() const { return static_cast<std::size_t>(setup_.classes); }
   std::uint64_t depth_at(std::uint32_t position) const { return std::min<std::uint64_t>(position, tables_.depths() - 1); }
 
-  // Gives sequences their first context and their share of the chunk's rounds; returns how many there are.
+  // Gives sequences their first context and their share of the chunk's rounds; returns the number of sequences.
   std::uint32_t start_sequences() {
     setup_.process->start(setup_.key, plan_.first_sequence, kLanes, lane_.context.data());
     lane_.previous_bin.fill(kPairBins);  // a row that is dropped at the end
@@ -227,7 +227,7 @@ class StagedRounds {
     stopped_before_[draft_length_ + 1] = off + on;
   }
 
-  // Draws the first `count` lanes of going_ their draft token for this position and says in goes_on_ who keeps it.
+  // Draws a draft token for this position in the first `count` lanes of going_, and marks in goes_on_ the lanes that keep it.
   void judge(std::uint32_t round, std::uint32_t position, std::uint32_t count) {
     const std::uint64_t depth = depth_at(position);
     random_bits_.draft_accept(round, position, plan_.first_sequence, going_.data(), count, draft_bits_.data(),
@@ -257,7 +257,7 @@ class StagedRounds {
     for (std::uint32_t i = 0; i < count; ++i) ++lane_.text_position[lanes[i]];
   }
 
-  // The last token of the lanes that accepted `length` drafts, and the books of their round.
+  // Draws the last token of the lanes that accepted `length` drafts, and counts their round.
   void finish(std::uint32_t round, std::uint32_t length) {
     const bool full = length == draft_length_;
     const bool final_emitted = !full || Behaviour::emits_bonus();
@@ -293,7 +293,7 @@ class StagedRounds {
     }
   }
 
-  // Where rounds of this lane's stratum are counted by their accepted length.
+  // Counter of rounds by accepted length, in the stratum of lane `who`.
   std::uint64_t& rounds_of_length(std::uint32_t who, std::uint32_t length) {
     const std::size_t lengths = std::size_t{setup_.draft_length} + 1;
     const std::size_t stratum = one_stratum_ ? 0 : setup_.stratum[lane_.start_context[who]];
@@ -313,7 +313,7 @@ class StagedRounds {
       for (std::uint32_t i = 0; i < count; ++i) ++rounds_of_length(who[i], length);
   }
 
-  // Requests end within a round: what it emitted beyond their end is cut off.
+  // Requests end within a round: the tokens after their end are cut off.
   void enter_requests(std::uint32_t length, std::uint64_t emitted, bool full, const std::uint32_t* who, std::uint32_t count) {
     for (std::uint32_t i = 0; i < count; ++i) {
       ++rounds_of_length(who[i], length);
@@ -332,7 +332,8 @@ class StagedRounds {
   }
 
   void drop_those_without_rounds() {
-    // All sequences have equally many rounds but the last, which may have fewer; a request's are either unlimited or none.
+    // All sequences have the same number of rounds, except that the last may have fewer; a request's are either unlimited or
+    // none.
     const bool requests = ends_.any();
     std::uint32_t still = 0;
     for (std::uint32_t i = 0; i < live_; ++i) {
@@ -359,7 +360,7 @@ class StagedRounds {
   PerLane<std::uint32_t> active_;              // those lanes, in order
   PerLane<std::uint32_t> going_;               // lanes that are still accepting in this round
   PerLane<std::uint32_t> stopped_;             // lanes that have stopped, by the position where they did
-  std::vector<std::uint32_t> stopped_before_;  // [draft length + 2]: how many stopped before a position
+  std::vector<std::uint32_t> stopped_before_;  // [draft length + 2]: lanes that stopped before a position
   PerLane<std::uint64_t> draft_bits_;
   PerLane<std::uint64_t> accept_bits_;
   PerLane<std::uint64_t> final_bits_;
@@ -368,7 +369,7 @@ class StagedRounds {
   PerLane<std::uint32_t> accepted_;
   PerLane<std::uint32_t> goes_on_;
   PerLane<Token> token_;
-  PerLane<Token> wanted_;    // matching rules: the target's own token, by index
+  PerLane<Token> wanted_;    // matching rules: the target's own tokens, by index
   PerLane<Token> mismatch_;  // the target's own tokens of wanted_, by lane
   PerLane<std::uint32_t> all_counted_;
   std::vector<Token> drafts_;         // kSink: [position][lane]

@@ -13,13 +13,13 @@ namespace specsim::decode {
 namespace {
 
 constexpr std::uint64_t kClassMask = (std::uint64_t{1} << kClassBits) - 1;
-constexpr std::uint64_t kMostEmitted = 0xFFFF;  // tokens of a sequence, which are counted in half a word
+constexpr std::uint64_t kMostEmitted = 0xFFFF;  // most tokens per sequence, since they are counted in half a word
 
 template <class T>
-using Padded = std::array<T, kLanes + wide::kSlack>;  // what lies behind the lanes that count is worked on too, and not used
+using Padded = std::array<T, kLanes + wide::kSlack>;  // elements after the lanes that count are computed too, and not used
 
-// Rounds of up to 256 sequences side by side. kMoves: in contexts that are drawn anew for each token of the text. The caches do
-// not hold the tables of many contexts, so entries are asked for well before they are needed.
+// Rounds of up to 256 sequences side by side. kMoves: every token of the text draws a new context. The caches cannot hold the
+// tables of many contexts, so entries are prefetched well before they are needed.
 template <bool kMoves>
 class WideRounds {
  public:
@@ -61,8 +61,8 @@ class WideRounds {
   }
 
  private:
-  // Lanes that draw their numbers at a time, before the next ones do while the entries of these are on their way. Half as many
-  // and twice as many are slower.
+  // Number of lanes that draw at a time. The next lanes draw while the entries of these are being loaded. Half as many and twice
+  // as many are slower.
   static constexpr std::uint32_t kBlock = kMoves ? 32 : kLanes;
 
   void play(std::uint32_t round, std::uint32_t live) {
@@ -80,7 +80,7 @@ class WideRounds {
     finish(round, live, on);
   }
 
-  // A draft token of each lane that goes on; asks for the entries that decide on it.
+  // Draws a draft token in each lane that goes on; prefetches the entries that decide on it.
   void draft(std::uint32_t round, std::uint32_t position, std::uint32_t count) {
     const std::uint64_t depth = depth_of(position);
     const std::uint64_t* const table = tables_.draft(0, depth);
@@ -102,7 +102,7 @@ class WideRounds {
     });
   }
 
-  // Returns how many lanes accept their tokens, which going_ then holds.
+  // Returns how many lanes accept their tokens; going_ then holds these lanes.
   std::uint32_t judge(std::uint32_t position, std::uint32_t judged) {
     fetch(tables_.accept(0, depth_of(position)), going_.data(), column_.data(), judged, entry_.data());
     const std::uint32_t on = wide::judge(accept_bits_.data(), entry_.data(), judged, going_.data(), accepted_.data());
@@ -111,7 +111,8 @@ class WideRounds {
     return on;
   }
 
-  // The final tokens, lane by lane: of the `on` lanes that going_ holds after full acceptance, of the others after a rejection.
+  // Draws the final tokens, lane by lane: after full acceptance in the `on` lanes that going_ holds, after a rejection in the
+  // others.
   void finish(std::uint32_t round, std::uint32_t live, std::uint32_t on) {
     const std::uint64_t* const rejected = tables_.rejected(0, 0);
     const std::uint64_t* const bonus = tables_.bonus(0);
@@ -158,7 +159,7 @@ class WideRounds {
     }
   };
 
-  // To the context of the next text position.
+  // Moves to the context of the next text position.
   void move(const std::uint32_t* lanes, std::uint32_t count) {
     if constexpr (kMoves) {
       static constexpr std::array<Token, kLanes> kAnyTokens{};  // the contexts of a pool do not follow from the text
@@ -171,10 +172,11 @@ class WideRounds {
     }
   }
 
-  // Into the second-level cache, which has twice as many reads under way as the first: 60 ns a round, and 95.
+  // Prefetches into the second-level cache, which can have twice as many reads in flight as the first: 60 ns per round instead of
+  // 95.
   static void prefetch(const std::uint64_t* entry) { __builtin_prefetch(entry, 0, 2); }
-  // The entries of a table, by lane: asked for, where they may lie in memory, and then loaded. A load each: processors have more
-  // of them than their gathers make good.
+  // Loads the entries of a table, by lane, and prefetches them before if they may not be in a cache. Single loads are used, since
+  // processors can issue more of them than a gather instruction gains.
   void ask(const std::uint64_t* table, const std::uint32_t* lanes, const std::uint64_t* at, std::uint32_t count) const {
     if constexpr (kMoves)
       for (std::uint32_t i = 0; i < count; ++i) prefetch(table + offset_[lanes[i]] + at[i]);
@@ -192,10 +194,10 @@ class WideRounds {
   std::uint64_t vocab_;
   std::size_t classes_;
 
-  // Tokens are counted in pairs_ by (bin of the token before, class). A lane's state packs two 16-bit numbers: the low half is
-  // where the row of its last token's bin begins in pairs_, the high half counts its tokens. One addition of after_[class], which
-  // has the next row in its low half and a 1 in its high half, then does the books of a token: with two arrays the loop over
-  // lanes would load and store twice as much. kMostEmitted keeps the count from running over; runs_wide() sees to that.
+  // Tokens are counted in pairs_ by (bin of the previous token, class). A lane's state packs two 16-bit numbers. The low half is
+  // where the row of its last token's bin begins in pairs_, the high half counts the lane's tokens. after_[class] has the next
+  // row in its low half and a 1 in its high half, so one addition counts a token. With two arrays the loop over lanes would load
+  // and store twice as much. runs_wide() ensures that the count stays below kMostEmitted.
   std::vector<std::uint32_t> pairs_;
   std::vector<std::uint32_t> after_;
   std::array<std::uint32_t, kLanes> state_;
@@ -206,11 +208,12 @@ class WideRounds {
   Padded<std::uint64_t> bits_{};
   Padded<std::uint64_t> accept_bits_{};
   Padded<std::uint64_t> rest_{};
-  Padded<std::uint64_t> column_{};  // and then the token
+  Padded<std::uint64_t> column_{};  // reused for the token
   Padded<std::uint64_t> entry_{};
-  std::array<std::uint64_t, kLanes> rejected_at_{};  // several depths: where the lane's last judged one begins in the tables
+  std::array<std::uint64_t, kLanes>
+      rejected_at_{};  // several depths: where the lane's last judged distribution begins in the tables
 
-  // kMoves: by lane, where the tables of its context begin, and its final token's entry.
+  // kMoves: by lane, where the tables of its context and the entry of its final token begin.
   std::array<std::uint32_t, kLanes> context_{};
   std::array<std::uint32_t, kLanes> text_position_{};
   std::array<std::uint64_t, kLanes> offset_{};

@@ -1,4 +1,4 @@
-// Rounds of 256 sequences, as run_staged makes them, by the wide steps.
+// The same rounds of 256 sequences as run_staged, computed by the wide steps.
 #pragma once
 
 #include "sim/rounds/decode/chunk.h"
@@ -8,8 +8,8 @@
 
 namespace specsim::decode {
 
-// Whether run_wide() counts what run_staged<ShippedBehaviour> would: chains whose positions a rule accepts or rejects, in one
-// context or a pool of them, of sequences that end after a number of rounds.
+// Whether run_wide() gives the same counts as run_staged<ShippedBehaviour>. It does for chains whose positions a rule accepts or
+// rejects, in one context or a pool of them, with sequences that end after a number of rounds.
 bool runs_wide(const RoundSetup& setup, const ChunkPlan& plan);
 
 void run_wide(const RoundSetup& setup, const ChunkPlan& plan, BitSource& random_bits, Counts& counts);

@@ -4,7 +4,7 @@
 
 #if defined(__EMSCRIPTEN__)
 
-// The browser's program is compiled without the library of vectors.
+// The browser's program is compiled without the vector library (Highway).
 namespace specsim::decode::wide {
 
 bool available() { return false; }
@@ -16,7 +16,7 @@ std::uint32_t judge(const std::uint64_t*, const std::uint64_t*, std::uint32_t, s
 
 #else
 
-// This file is compiled once for each instruction set that it may meet.
+// This file is compiled once for each instruction set that the program may run on.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "sim/rounds/decode/wide_steps.cpp"
@@ -95,11 +95,11 @@ std::uint32_t judge_lanes(const std::uint64_t* accept_bits, const std::uint64_t*
     const Vector u = hn::ShiftRight<11>(hn::LoadU(d, accept_bits + i));
     const hn::Mask<Words> yes = hn::And(less(u, hn::ShiftRight<kClassBits>(own)), hn::FirstN(d, count - i));
     const auto kind = hn::TruncateTo(narrow, hn::ShiftLeft<16>(hn::And(own, class_mask)));
-    // By bits: of words the library sorts with a table that GCC copies for each vector.
+    // The bits are set one by one: the library's own sort of words uses a table that GCC copies for each vector.
     std::uint8_t bits = 0;
     hn::StoreMaskBits(d, yes, &bits);
     const auto sorted = hn::CompressBits(hn::Or(hn::LoadU(narrow, lanes + i), kind), &bits);
-    // Not ahead of what was read: as many have gone on as have been judged, at most.
+    // The store never overtakes the reads: at most as many lanes have gone on as have been judged.
     hn::StoreU(sorted, narrow, accepted + on);
     hn::StoreU(hn::And(sorted, lane_mask), narrow, lanes + on);
     on += static_cast<std::uint32_t>(hn::CountTrue(d, yes));

@@ -1,5 +1,5 @@
-// The steps of a position of many rounds side by side, by the widest instructions that the processor has: found out when the
-// program runs, so that one program serves all.
+// The steps of a position of many rounds side by side, with the widest instructions that the processor has. The choice is made at
+// run time, so one program runs on all processors.
 #pragma once
 
 #include <cstddef>
@@ -7,14 +7,14 @@
 
 namespace specsim::decode::wide {
 
-// Steps work on whole registers: arrays have room for so many elements behind those that count.
+// Steps work on whole registers, so arrays have this many spare elements after those that count.
 constexpr std::size_t kSlack = 16;
 
-// Whether the processor has instructions that the steps are worth taking with.
+// Whether the processor has instructions that make the wide steps worthwhile.
 bool available();
 
-// The column of an alias table of `vocab` entries that each number falls into, and the 46 bits that then decide between the
-// column's own token and its alias: see math::alias_pick.
+// The column of an alias table of `vocab` entries for each number, and the 46 bits that then decide between the column's own
+// token and its alias: see math::alias_pick.
 void columns(const std::uint64_t* random_bits, std::size_t count, std::uint64_t vocab, std::uint64_t* column,
              std::uint64_t* rest);
 

@@ -14,10 +14,10 @@ DrafterEntry caddtree_drafter() {
        {{"block_size",
          config::Type::integer,
          "16",
-         "positions of a block, of which the first is the text's last token",
+         "positions of a block; the first is the text's last token",
          config::between(2, kMaxDraftLength + 1),
          {}},
-        {"nodes", config::Type::integer, "64", "tokens of the tree at most", config::between(1, 256), {}},
+        {"nodes", config::Type::integer, "64", "most tokens of the tree", config::between(1, 256), {}},
         {"steps", config::Type::integer, "1", "denoising passes over the block", config::between(1, 64), {}},
         {"draft_time",
          config::Type::number,
@@ -31,9 +31,9 @@ DrafterEntry caddtree_drafter() {
          "time that verifying one more token takes, in the same unit",
          config::Interval{0, 1e3, true, false},
          {}}},
-       "Nodes are taken as by ddtree, best first, while (1 + their probabilities) / (1 + draft_time + row_time times their "
+       "Nodes are added as in ddtree, best first, while (1 + their probabilities) / (1 + draft_time + row_time times their "
        "number) grows. Each node is worth less than the one before, so the first that does not pay ends the tree. The paper's "
-       "time of verification may be any convex function; here it is a straight line, which the parameters say, since a drafter "
+       "time of verification may be any convex function; here it is a straight line with these parameters, since a drafter "
        "does not see the cost section.",
        "nodes: 3, block_size: 3"},
       [](const config::Arguments& arguments, Diagnostics&) {

@@ -22,14 +22,14 @@ std::vector<Candidates::Child> Candidates::children_of(Sight& sight, const std::
 std::vector<Candidates::Child> Candidates::best_children(Sight& sight, const std::vector<int>& nodes, std::size_t most) const {
   std::vector<Child> children;
   children.reserve(2 * most);
-  std::vector<double> best;  // the largest values so far, the least of them first
+  std::vector<double> best;  // the largest values so far, the smallest of them first
   best.reserve(most);
   for (const int node : nodes) {
     const std::span<const Ranked> likeliest = sight.likeliest(block, node);
     for (std::size_t rank = 0; rank < std::min(likeliest.size(), most) && likeliest[rank].probability > 0.0; ++rank) {
       const double worth = value[static_cast<std::size_t>(node)] * likeliest[rank].probability;
       if (best.size() == most) {
-        if (!(worth > best.front())) break;  // those behind it are worth no more
+        if (!(worth > best.front())) break;  // later ones are worth no more
         std::pop_heap(best.begin(), best.end(), std::greater<>());
         best.pop_back();
       }
@@ -40,7 +40,7 @@ std::vector<Candidates::Child> Candidates::best_children(Sight& sight, const std
   }
   if (children.size() <= most) return children;
   const double least = best.front();
-  // As many children as there are least values among the best stay: the first ones that are worth that.
+  // Several children may be worth exactly the smallest value that stays. The first of them stay, as many as there is room for.
   auto equal = static_cast<std::size_t>(std::count(best.begin(), best.end(), least));
   std::erase_if(children, [&](const Child& child) {
     if (child.value != least) return child.value < least;
@@ -96,7 +96,7 @@ void Candidates::paths_to(const std::vector<int>& nodes, ChosenBlock& drafted) c
 }
 
 void Candidates::draft(const std::vector<int>& kept, ChosenBlock& drafted) const {
-  // Breadth first: by depth, by the parent's place, by rank. Children hang in lists by rank, filled from the last rank.
+  // Breadth first: by depth, by the parent's place, by rank. Children are in lists by rank, filled from the last rank.
   const auto node_of = [&](int node) -> const tokens::Tree::Node& { return block.tree.nodes[static_cast<std::size_t>(node)]; };
   std::vector<int> by_rank = kept;
   std::sort(by_rank.begin(), by_rank.end(), [&](int a, int b) { return node_of(a).rank > node_of(b).rank; });

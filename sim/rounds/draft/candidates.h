@@ -1,4 +1,4 @@
-// What drafters share that grow a tree at run time: candidates and their values, of which the best are drafted.
+// Shared by drafters that grow a tree at run time: candidate nodes and their values. The best candidates are drafted.
 #pragma once
 
 #include "sim/rounds/draft/drafter.h"
@@ -8,10 +8,11 @@
 
 namespace specsim::draft {
 
-// No child is worth more than its parent, so that the best so many are a tree. Of equals the earlier one counts as better.
+// No child is worth more than its parent, so the best n nodes always form a tree. Among equal values the earlier node counts as
+// better.
 struct Candidates {
   Candidates() {
-    constexpr std::size_t kUsual = 64;  // nodes: most trees grow without another allocation
+    constexpr std::size_t kUsual = 64;  // nodes: most trees need no second allocation
     value.reserve(kUsual);
     value.push_back(1.0);
     block.tokens.reserve(kUsual);
@@ -28,23 +29,23 @@ struct Candidates {
   ChosenBlock block;
   std::vector<double> value;  // [node]; the root is worth 1
 
-  // The `width` likeliest children of each of `nodes`, of those that the draft gives any probability, worth their parent's value
-  // times that probability times `decay`.
+  // The `width` likeliest children of each of `nodes`, without those of probability 0. A child's value is its parent's value
+  // times its probability times `decay`.
   [[nodiscard]] std::vector<Child> children_of(Sight& sight, const std::vector<int>& nodes, std::size_t width,
                                                double decay = 1.0) const;
-  // The best so many of all children of `nodes`, in the order of children_of().
+  // The best `most` of all children of `nodes`, in the order of children_of().
   [[nodiscard]] std::vector<Child> best_children(Sight& sight, const std::vector<int>& nodes, std::size_t most) const;
   // Returns the new nodes.
   std::vector<int> add(const std::vector<Child>& children);
   [[nodiscard]] bool better(int a, int b) const;
-  // The sum of the best so many values but the root's.
+  // The sum of the best `most` values without the root's.
   [[nodiscard]] double sum_of_best(std::size_t most) const;
-  // Drafts the best so many nodes, or these nodes and all above them.
+  // Drafts the best `most` nodes, or these nodes and all their ancestors.
   void best(std::size_t most, ChosenBlock& drafted) const;
   void paths_to(const std::vector<int>& nodes, ChosenBlock& drafted) const;
 
  private:
-  // Drafts these nodes, parents among them.
+  // Drafts these nodes, which include their parents.
   void draft(const std::vector<int>& kept, ChosenBlock& drafted) const;
 };
 

@@ -7,7 +7,7 @@ namespace specsim::draft {
 
 namespace {
 
-// What followed the longest end of `text` that stands in it before, at its first place; at most so many tokens.
+// The tokens (at most `most`) that followed the longest suffix of `text` that occurs earlier, at its first occurrence.
 std::vector<Token> max_gram(std::span<const Token> text, std::size_t most) {
   std::size_t longest = 0;
   std::size_t place = 0;
@@ -23,8 +23,8 @@ std::vector<Token> max_gram(std::span<const Token> text, std::size_t most) {
   return {rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(std::min(most, rest.size()))};
 }
 
-// The draft model decodes speculatively itself. Its tokens are drawn as in a chain: a copied token stays where it is the one that
-// was drawn, which is what sampling and matching keeps, and the first that is not ends the pass.
+// The draft model itself decodes speculatively. Its tokens are drawn as in a chain. A copied token stays if it equals the drawn
+// one, which is what sampling and matching keeps; the first that differs ends the pass.
 class CsDrafting final : public BlockDrafter {
  public:
   struct Params {
@@ -45,7 +45,7 @@ class CsDrafting final : public BlockDrafter {
     std::vector<Token> text(sight.text().begin(), sight.text().end());
     int node = 0;
     for (int drafted = 0; drafted < shape_.draft_length;) {
-      // A pass gives one token more than it verifies.
+      // A pass emits one token more than it verifies.
       const std::vector<Token> copy =
           max_gram(text, static_cast<std::size_t>(std::min(params_.copied, shape_.draft_length - drafted - 1)));
       sight.prepare(block, std::vector<int>(copy.size() + 1, node));
@@ -77,10 +77,10 @@ DrafterEntry cs_drafting_drafter() {
   using P = CsDrafting::Params;
   static const config::Fields<P> fields = {
       {"draft_length", &P::draft_length, "tokens of the chain", config::between(1, kMaxDraftLength), config::required},
-      {"copied", &P::copied, "tokens that a pass of the draft model verifies at most (_MAG_GENERATION); 0: drafter chain",
+      {"copied", &P::copied, "most tokens that a pass of the draft model verifies (_MAG_GENERATION); 0: drafter chain",
        config::between(0, kMaxDraftLength)},
   };
-  return {{"cs_drafting", "cascade drafting: the draft model has a draft of its own, copied from the text",
+  return {{"cs_drafting", "cascade drafting: the draft model itself gets a draft, copied from the text",
            "Chen et al. (Cascade Speculative Drafting), arXiv 2312.11462, vertical cascade with Max-Gram; lfsszd/CS-Drafting, "
            "csd.py, mag.py, commit 05b22e1",
            fields, "", "draft_length: 3"},

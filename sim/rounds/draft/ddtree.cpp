@@ -14,26 +14,29 @@ DrafterEntry ddtree_drafter() {
        {{"block_size",
          config::Type::integer,
          "16",
-         "positions of a block, of which the first is the text's last token",
+         "positions of a block; the first is the text's last token",
          config::between(2, kMaxDraftLength + 1),
          {}},
         {"nodes", config::Type::integer, "64", "tokens of the tree", config::between(1, 256), {}},
         {"width",
          config::Type::integer,
          "0",
-         "likeliest tokens of each position that paths may go through; 0: all",
+         "number of likeliest tokens per position that paths may use; 0: all",
          config::between(0, 256),
          {}},
         {"steps", config::Type::integer, "1", "denoising passes over the block", config::between(1, 64), {}}},
        "One pass gives a distribution for each position. Here it is the mean over the draft model's own continuations of the "
        "text, "
-       "at temperature 1. A path is worth the product of its tokens' probabilities, and a heap takes the best nodes one after "
+       "at temperature 1. A path's value is the product of its tokens' probabilities, and a heap takes the best nodes one after "
        "the "
-       "other; tokens are point masses. The product takes positions for independent, and they are not: where the target takes "
-       "a sibling of the likeliest token, the positions behind it were made for the likeliest one. That shows where the next "
+       "other; tokens are point masses. The product assumes that positions are independent, but they are not: if the target "
+       "takes "
+       "a sibling of the likeliest token, the positions after it were made for the likeliest one. The effect appears where the "
+       "next "
        "token "
-       "goes by the last (process markov). In contexts without memory (fixed, by_depth, iid, text) what follows a sibling is as "
-       "good as what follows the likeliest token, so that they show an upper bound. With width 1 it is dflash's chain.",
+       "depends on the last (process markov). In contexts without memory (fixed, by_depth, iid, text) a sibling's successors are "
+       "as "
+       "good as those of the likeliest token, so the result is an upper bound. With width 1 it is dflash's chain.",
        "nodes: 3, block_size: 3"},
       [](const config::Arguments& arguments, Diagnostics&) {
         return std::make_shared<MarginalTree>(static_cast<int>(arguments.integer("block_size")) - 1,

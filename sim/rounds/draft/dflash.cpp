@@ -9,7 +9,7 @@ DrafterEntry dflash_drafter() {
     int steps = 1;
   };
   static const config::Fields<P> fields = {
-      {"block_size", &P::block_size, "positions of a block, of which the first is the text's last token",
+      {"block_size", &P::block_size, "positions of a block; the first is the text's last token",
        config::between(2, kMaxDraftLength + 1)},
       {"steps", &P::steps, "denoising passes over the block", config::between(1, 64)},
   };

@@ -10,11 +10,11 @@ DrafterEntry domino_drafter() {
     bool argmax = false;
   };
   static const config::Fields<P> fields = {
-      {"block_size", &P::block_size, "positions of a block, of which the first is the text's last token",
+      {"block_size", &P::block_size, "positions of a block; the first is the text's last token",
        config::between(2, kMaxDraftLength + 1)},
       {"causal_head", &P::causal_head,
-       "share of the way that the head takes the logits, from those of the context before the block to those of the context that "
-       "all tokens drafted before lead to; 0: no head, DFlash",
+       "how far the head moves the logits, from those of the context before the block (0: DFlash) to those of the context "
+       "after all tokens drafted before (1)",
        config::between(0, 1)},
       {"selection", &P::argmax, "drawn from the distribution, or its argmax, as SGLang drafts",
        config::one_of<bool>({{"sampled", false}, {"argmax", true}})},

@@ -1,4 +1,4 @@
-// The registry of drafters, and what a drafter of blocks is.
+// The registry of drafters, and the interface of drafters of blocks.
 #pragma once
 
 #include "sim/foundation/base/token.h"
@@ -28,14 +28,14 @@ struct Ranked {
 // A block whose tokens are chosen before the round.
 struct ChosenBlock {
   tokens::Tree tree;
-  std::vector<Token> tokens;  // [node]; the root has none, and its entry means nothing
+  std::vector<Token> tokens;  // [node]; the root has no token, and its entry is unused
 
   int add(int parent, Token token, int rank = 0) {
     tokens.resize(tree.nodes.size());
     tokens.push_back(token);
     return tree.add(parent, rank);
   }
-  // As add(), in any order, for candidates that no verifier sees: only parent, depth and rank of their nodes are set.
+  // Like add(), but in any order, for candidates that no verifier sees: only parent, depth and rank of their nodes are set.
   int add_candidate(int parent, Token token, int rank) {
     tokens.resize(tree.nodes.size());
     tokens.push_back(token);
@@ -44,40 +44,42 @@ struct ChosenBlock {
   }
 };
 
-// What a drafter can look at while it chooses a block.
+// The information that a drafter can use while it chooses a block.
 class Sight {
  public:
   Sight() = default;
   Sight(const Sight&) = delete;
   Sight& operator=(const Sight&) = delete;
   virtual ~Sight() = default;
-  // Says that these nodes of `block` are asked about next, whose parents were asked about before: one pass of the draft gives
-  // them all.
+  // Announces that these nodes of `block` are asked about next; their parents were asked about before. One draft pass gives all
+  // of them.
   virtual void prepare(const ChosenBlock& /*block*/, std::span<const int> /*nodes*/) {}
-  // The draft's likeliest tokens after a node of `block`, falling, as many as Shape::ranks; ties: the lower token first.
+  // The draft's likeliest tokens after a node of `block`, in decreasing order, as many as Shape::ranks; ties: the lower token
+  // first.
   virtual std::span<const Ranked> likeliest(const ChosenBlock& block, int node) = 0;
   // Draws a token after a node of `block` from the draft's distribution without `elders`; `number` counts the round's draws, from
-  // 1. Probability 0: there is no further token to draw. Only where Shape::draws says so.
+  // 1. Probability 0: there is no further token to draw. Only if Shape::draws is set.
   virtual Ranked draw(const ChosenBlock& /*block*/, int /*node*/, std::span<const Token> /*elders*/, int /*number*/) {
     return {};
   }
   // Prompt and text so far.
   [[nodiscard]] virtual std::span<const Token> text() const = 0;
-  // How many of them are the prompt's; 0 where that is not known.
+  // Number of prompt tokens among them; 0 if unknown.
   [[nodiscard]] virtual std::size_t prompt_tokens() const { return 0; }
-  // One of the text's tokens, each place as likely; without text, of the vocabulary. The same index gives the same place.
+  // A random token of the text, each place with equal probability; without text, of the vocabulary. The same index gives the same
+  // place.
   virtual Token random_token(std::uint32_t index) = 0;
 
-  // A place that the text may come to.
+  // A place that the text may reach.
   struct Spot {
     std::uint32_t context = 0;
-    int depth = 0;  // tokens behind the text's end
+    int depth = 0;  // tokens after the text's end
   };
   [[nodiscard]] virtual Spot end_of_text() = 0;
   [[nodiscard]] virtual Spot after(Spot spot, Token token) = 0;
-  // The target's likeliest next token at each of them, from one pass; ties: the lower token.
+  // The target's likeliest next token at each spot, from one pass; ties: the lower token.
   virtual std::vector<Token> target_argmax(std::span<const Spot> spots) = 0;
-  // The target's likeliest tokens there, falling, as many as Shape::target_ranks; ties: the lower token first.
+  // The target's likeliest tokens at a spot, in decreasing order, as many as Shape::target_ranks; ties: the lower token first.
   virtual std::span<const Token> target_likeliest(Spot /*spot*/) { return {}; }
 };
 
@@ -85,38 +87,40 @@ class Sight {
 struct Work {
   std::vector<double> pass_rows;  // [pass]: the draft model's passes, one after the other
   double verified_rows = 1.0;     // the target's pass
-  double reused = 0.0;            // share of the target's layers that drafting has been through already, for all rows but one
+  double reused = 0.0;            // share of the target's layers that drafting has computed already, for all rows but one
 };
 
 class BlockDrafter {
  public:
   struct Shape {
     tokens::Siblings siblings = tokens::Siblings::independent;
-    int draft_length = 0;         // tokens on the longest path
-    int nodes = 0;                // drafted tokens at most, over all paths
-    int target_ranks = 0;         // how many of the target's likeliest tokens it asks for
-    int ranks = 0;                // how many of the draft's likeliest tokens it needs to know
-    int distribution_depths = 1;  // draft distributions per context that alter_distribution() makes; the last one holds beyond
-    bool from_root = false;       // every position is predicted from the text before the block, not from the drafted tokens
-    // Every position is predicted from the text before the block and from the token drafted before it, which join() says how.
-    // A chain whose distributions come of one pass.
+    int draft_length = 0;  // tokens on the longest path
+    int nodes = 0;         // most drafted tokens, over all paths
+    int target_ranks = 0;  // how many of the target's likeliest tokens it asks for
+    int ranks = 0;         // how many of the draft's likeliest tokens it needs
+    int distribution_depths =
+        1;                   // draft distributions per context that alter_distribution() makes; deeper depths use the last one
+    bool from_root = false;  // every position is predicted from the text before the block, not from the drafted tokens
+    // A chain from one pass: every position is predicted from the text before the block and from the token drafted before it.
+    // join() combines the two.
     bool joins = false;
-    bool joins_whole = false;  // and that token says all that the text before the block does not
+    bool joins_whole = false;  // and that token carries all information that the text before the block does not
     bool joins_path = false;   // from all tokens drafted before it, not from the last one alone
     bool argmax = false;       // each token of its chain is the draft's argmax, a point mass
     bool reads_text = false;
-    bool branches = false;         // its blocks may have siblings, though their longest path may take all of their nodes
-    bool on_target_state = false;  // guesses from the target's hidden state at the end of the text, which its pass over it leaves
-    bool looks_behind = false;     // asks Sight::target_argmax about places behind its block
-    bool ranks_model = false;      // ranks by the draft model's own distribution, whatever draft_sampling says
-    bool alters = false;           // whether alter_distribution() makes anything of the configured distribution
-    bool draws = false;            // whether it chooses its block by tokens that it draws
-    // Its passes are not told by the number of nodes: a round takes those that Sight::prepare was told of, and work() says the
-    // most that it can take.
+    bool branches = false;  // its blocks may have siblings, though one path may hold all of their nodes
+    bool on_target_state =
+        false;  // guesses from the target's hidden state at the end of the text, left by the target's pass over it
+    bool looks_behind = false;  // asks Sight::target_argmax about places after its block
+    bool ranks_model = false;   // ranks by the draft model's own distribution, whatever draft_sampling is set to
+    bool alters = false;        // whether alter_distribution() changes the configured distribution
+    bool draws = false;         // whether it chooses its block with tokens that it draws
+    // The number of nodes does not determine the number of draft passes. A round takes the passes that Sight::prepare was called
+    // for; work() gives the maximum.
     bool counts_passes = false;
   };
 
-  // What it keeps of one sequence from round to round.
+  // State that is kept per sequence from round to round.
   struct Memory {
     Memory() = default;
     Memory(const Memory&) = default;
@@ -131,33 +135,34 @@ class BlockDrafter {
   virtual ~BlockDrafter() = default;
 
   [[nodiscard]] virtual const Shape& shape() const = 0;
-  // The block's tree where it is the same in every round, its tokens drawn or ranked as shape() says; else nullptr.
+  // The block's tree if it is the same in every round; shape() defines how its tokens are drawn or ranked. Otherwise nullptr.
   [[nodiscard]] virtual const tokens::Tree* tree() const { return nullptr; }
-  // What the drafter remembers at the start of a sequence; nullptr where it remembers nothing.
+  // The memory at the start of a sequence; nullptr for a drafter without memory.
   [[nodiscard]] virtual std::unique_ptr<Memory> start() const { return nullptr; }
-  // At the start of a round, what the text says of the sequence's beginning and of the block that it chose last. choose() does so
-  // by itself; who asks several drafters in turn tells it to all of them, as not every one chooses in every round. Twice in one
-  // round is as good as once.
+  // Called at the start of a round: updates the memory from the text of the sequence and from the block chosen last. choose()
+  // does so by itself. A caller that asks several drafters in turn calls hear() on all of them, since not every one chooses in
+  // every round. A second call in the same round changes nothing.
   virtual void hear(const Sight& /*sight*/, Memory* /*memory*/) const {}
-  // Chooses the round's block where tree() gives none. `block` comes in empty; `memory` is the sequence's own, from start().
+  // Chooses the round's block if tree() is nullptr. `block` is empty at first; `memory` is the sequence's own, from start().
   virtual void choose(Sight& /*sight*/, Memory* /*memory*/, ChosenBlock& /*block*/) const {}
-  // What the drafter makes of the configured draft distribution at a depth of the block. `chance`: the context's own at that
-  // depth, uniform in [0, 1), for what only some contexts have.
+  // Turns the configured draft distribution at a depth of the block into the one that the drafter uses. `chance`: uniform in [0,
+  // 1), one per context and depth, for effects that only some contexts have.
   virtual void alter_distribution(int /*depth*/, double /*chance*/, std::span<const double> /*target*/,
                                   std::span<double> /*draft*/) const {}
-  // Where shape().joins says so: makes of the draft model's distribution in the context that the token drafted before leads to,
-  // which `known` comes in as, and of the one in the context before the block, that of a draft which sees them both.
+  // Only if shape().joins is set. `known` comes in as the draft model's distribution in the context after the previous draft
+  // token, `before` is the one in the context before the block. Replaces `known` by the distribution of a draft that sees both
+  // contexts.
   virtual void join(std::span<const double> /*before*/, std::span<double> /*known*/) const {}
-  // What a round takes that drafted so many nodes.
+  // The work of a round that drafted `nodes` nodes.
   [[nodiscard]] virtual Work work(int nodes) const = 0;
 };
 
-// The most passes of a drafter whose passes are counted; 0 of another.
+// The most passes of a drafter whose passes are counted; 0 for other drafters.
 inline int counted_passes(const BlockDrafter& drafter) {
   return drafter.shape().counts_passes ? static_cast<int>(drafter.work(drafter.shape().nodes).pass_rows.size()) : 0;
 }
 
-// What a drafter drafts: a chain, token by token, or blocks of its own.
+// The drafter's output: a chain, token by token, or blocks of its own.
 using Blocks = std::shared_ptr<const BlockDrafter>;
 using Draft = std::variant<Chain, Blocks>;
 
@@ -169,9 +174,9 @@ inline Chain longest_path(const Draft& draft) {
 
 struct DrafterEntry {
   config::PartInfo info;
-  // After reporting, what it returns is not to be used: it may be a chain of no tokens.
+  // After a reported error the result must not be used: it may be a chain of no tokens.
   std::function<Draft(const config::Arguments&, Diagnostics&)> make;
-  // True if it works on real models as they are: no head, exit or distribution of its own would have to be made for them.
+  // True if it works with real models as they are: it needs no special head, exit or distribution.
   bool on_models = false;
 };
 

@@ -10,11 +10,11 @@ DrafterEntry dspark_drafter() {
     bool argmax = false;
   };
   static const config::Fields<P> fields = {
-      {"block_size", &P::block_size, "tokens drafted per round: the text's last token is a position that predicts too",
+      {"block_size", &P::block_size, "tokens drafted per round; the position of the text's last token predicts one too",
        config::between(1, kMaxDraftLength)},
       {"markov_head", &P::markov_head,
-       "share of the way that the head's bias takes the logits, from those of the context before the block to those of the "
-       "context that the token before leads to; 0: no head, DFlash",
+       "how far the head's bias moves the logits, from those of the context before the block (0: DFlash) to those of the "
+       "context after the previous token (1)",
        config::between(0, 1)},
       {"selection", &P::argmax, "drawn from the distribution (vLLM's draft_sample_method: probabilistic), or its argmax (greedy)",
        config::one_of<bool>({{"sampled", false}, {"argmax", true}})},

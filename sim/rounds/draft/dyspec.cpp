@@ -11,8 +11,8 @@ namespace specsim::draft {
 
 namespace {
 
-// Whether a node gets another child is decided by the tokens that were drawn before that child, its elder siblings among them,
-// and never by itself: to the verifier, that tests siblings in their order, it is as if their number had been known.
+// Whether a node gets another child depends on the tokens drawn before that child, including its elder siblings, and never on the
+// child itself. The verifier tests siblings in their order, so to it the number of siblings might as well be known in advance.
 class DySpec final : public BlockDrafter {
  public:
   struct Params {
@@ -50,13 +50,13 @@ class DySpec final : public BlockDrafter {
 
  private:
   struct Growth {
-    Candidates all;                                   // the value of a node: the estimated chance that it is accepted
+    Candidates all;                                   // a node's value: the estimated probability that it is accepted
     std::vector<std::vector<Token>> children = {{}};  // [node]: their tokens, in the order of their draws
     int drawn = 0;
   };
 
-  // Draws another child of a node that a child of value `chance` is worth if it is sure. Returns it, or 0 where there is no
-  // further token; `chance` becomes what is left for the next one.
+  // Draws another child of a node; `chance` is the value that a certain child would have. Returns the child, or 0 if there is no
+  // further token. `chance` becomes the value that is left for the next child.
   static int draw_child(Sight& sight, Growth& own, int node, double& chance) {
     std::vector<Token>& elders = own.children[static_cast<std::size_t>(node)];
     const Ranked child = sight.draw(own.all.block, node, elders, own.drawn + 1);
@@ -73,9 +73,9 @@ class DySpec final : public BlockDrafter {
     return own.all.block.tree.nodes[static_cast<std::size_t>(node)].depth == shape_.draft_length;
   }
 
-  // The place of the highest estimate next, one token at a time: a child of a new node, or another child of an old one.
+  // Adds one token at a time, at the place with the highest estimate: a child of a new node, or another child of an old one.
   void one_by_one(Sight& sight, Growth& own) const {
-    using Place = std::pair<double, int>;  // estimate, minus node: the earlier one of equals
+    using Place = std::pair<double, int>;  // estimate, minus node: ties go to the earlier node
     std::priority_queue<Place> open;
     open.emplace(1.0, 0);
     while (!full(own) && !open.empty()) {
@@ -90,7 +90,7 @@ class DySpec final : public BlockDrafter {
     }
   }
 
-  // A pass for each layer: every place whose estimate is above the threshold.
+  // One pass per layer: it extends every place whose estimate is above the threshold.
   void by_layers(Sight& sight, Growth& own) const {
     std::vector<int> layer = {0};
     while (!layer.empty() && !full(own)) {
@@ -120,8 +120,8 @@ DrafterEntry dyspec_drafter() {
       {"nodes", &P::nodes, "most tokens of the tree", config::between(1, kMaxNodes)},
       {"max_depth", &P::max_depth, "levels at most", config::between(1, kMaxDraftLength)},
       {"threshold", &P::threshold,
-       "0: one token at a time, the place of the highest estimate first, with a draft pass for each node that gets children; "
-       "above: layer by layer, every place whose estimate is above it, with a pass for each layer",
+       "0: one token at a time, at the place of the highest estimate, with a draft pass for each node that gets children; "
+       "above 0: layer by layer, at every place whose estimate is above the threshold, with a pass for each layer",
        config::Interval{0, 1, false, true}},
   };
   return {{"dyspec", "DySpec draws a tree token by token where acceptance is likeliest, given the tokens drawn so far",

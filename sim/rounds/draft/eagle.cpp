@@ -24,8 +24,8 @@ class Eagle final : public TreeDrafter {
   }
   void alter_distribution(int depth, double chance, std::span<const double> target, std::span<double> draft) const override {
     double share = sharpening_ * std::pow(decay_, depth);
-    // More than half of a target of one token would always make it the likeliest: where tokens are chosen, a share of the
-    // contexts has the target instead.
+    // A mixture with more than half of a target that is one token would always make that token the likeliest. So if tokens are
+    // chosen, a share of the contexts has the target's distribution instead.
     const bool chosen = shape_.siblings == tokens::Siblings::point_mass;
     if (chosen && std::find(target.begin(), target.end(), 1.0) != target.end()) share = chance < share ? 1.0 : 0.0;
     for (std::size_t x = 0; x < draft.size(); ++x) draft[x] += share * (target[x] - draft[x]);

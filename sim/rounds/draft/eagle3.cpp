@@ -26,7 +26,7 @@ DrafterEntry eagle3_drafter() {
            fields},
           [](const config::Arguments& arguments, Diagnostics&) {
             const P params = fields.read(arguments);
-            // A chain, so that policies can cut it short, as servers do.
+            // A chain, so that policies can shorten it, as servers do.
             if (params.width == 1) return Draft(Chain{std::min(params.depth, params.nodes), true});
             return Draft(std::make_shared<DynamicTree>(params.depth, params.width, params.nodes));
           }};

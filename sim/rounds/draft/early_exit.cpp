@@ -42,7 +42,7 @@ DrafterEntry early_exit_drafter() {
   static const config::Fields<P> fields = {
       {"draft_length", &P::draft_length, "tokens drafted per round", config::between(1, kMaxDraftLength), config::required},
       {"exit_share", &P::exit_share, "share of the target's layers that a draft pass runs", config::above(0, 1)},
-      {"distribution", &P::flatter, "what the exit gives: the target's distribution to the power of exit_share, or pair.draft",
+      {"distribution", &P::flatter, "the exit's distribution: the target's to the power of exit_share, or pair.draft",
        config::one_of<bool>({{"flatter_target", true}, {"pair_draft", false}})},
   };
   return {{"early_exit", "the target's own first layers are the draft (self-speculation, LayerSkip)",

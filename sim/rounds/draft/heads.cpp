@@ -15,7 +15,7 @@ const config::Fields<HeadsTree>& heads_fields() {
   static const config::Fields<P> fields = {
       {&P::shape, tree_shape_fields()},
       {"accuracies", &P::accuracies,
-       "[[rank 1, rank 2, ...] of head 1, ...]: P(this candidate is right); with nodes, the tree is the best for them",
+       "[[rank 1, rank 2, ...] of head 1, ...]: P(this candidate is right); the best tree of `nodes` tokens is used",
        config::between(0, 1), config::optional},
       {"nodes", &P::nodes, "tokens of that tree", config::between(1, kMaxNodes), config::optional},
   };

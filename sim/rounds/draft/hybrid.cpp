@@ -9,11 +9,11 @@ namespace specsim::draft {
 
 namespace {
 
-// A round's draft is the text's where it is longer than the model's would be, so that the number of nodes tells which it was, and
-// what it took.
+// A round uses the draft from the text if it is longer than the model's draft would be. So the number of nodes shows which of the
+// two was used, and its cost.
 class Hybrid final : public BlockDrafter {
  public:
-  // The longest copy is `draft_length` of SuffixScores; what the model drafts is `model_length`.
+  // The longest copy is `draft_length` of SuffixScores; the length of the model's draft is `model_length`.
   struct Params : SuffixScores {
     int model_length = 3;
   };
@@ -54,16 +54,16 @@ class Hybrid final : public BlockDrafter {
 DrafterEntry hybrid_drafter() {
   using P = Hybrid::Params;
   static const config::Fields<P> fields = {
-      {"draft_length", &P::model_length, "tokens that the model drafts, its argmax each (n_predict)",
+      {"draft_length", &P::model_length, "tokens that the model drafts, each its argmax (n_predict)",
        config::between(1, kMaxDraftLength)},
-      {"text_length", &P::draft_length, "tokens that are copied at most", config::between(1, kMaxDraftLength)},
-      {"max_tree_depth", &P::depth, "length of the end that is looked for and of the copy together, at most",
+      {"text_length", &P::draft_length, "most tokens that are copied", config::between(1, kMaxDraftLength)},
+      {"max_tree_depth", &P::depth, "longest suffix that is searched for and its copy together, in tokens",
        config::between(2, 256)},
-      {"factor", &P::factor, "copies factor times the match's length at most", config::between(0, 64)},
+      {"factor", &P::factor, "copies at most factor times the match's length", config::between(0, 64)},
       {"least", &P::least, "a copy ends where the path's share of the matches falls below", config::between(0, 1)},
   };
   return {{"hybrid",
-           "copies from the text where a copy promises more tokens than the draft model would propose, and otherwise uses "
+           "copies from the text if a copy promises more tokens than the draft model would propose, and otherwise uses "
            "the model",
            "snowflakedb/ArcticInference, arctic_inference/vllm/model_runner.py (min_score: drafter.model.n_predict); Oliaro et "
            "al. (SuffixDecoding), arXiv 2411.04975; Hu et al. (SAM Decoding with EAGLE), arXiv 2411.10666, has the same form",

@@ -22,10 +22,10 @@ struct TurnsMemory final : BlockDrafter::Memory {
   TurnsMemory& operator=(const TurnsMemory&) = delete;
   ~TurnsMemory() override = default;
   [[nodiscard]] std::unique_ptr<Memory> copy() const override { return std::make_unique<TurnsMemory>(*this); }
-  std::vector<std::unique_ptr<Memory>> of;  // [drafter]; nullptr: it remembers nothing
+  std::vector<std::unique_ptr<Memory>> of;  // [drafter]; nullptr: no memory
 };
 
-// It copies one path out of the text, and no pass of a draft model goes into it.
+// Whether it copies one path from the text, without passes of a draft model.
 bool copies(const BlockDrafter& drafter) {
   const BlockDrafter::Shape& shape = drafter.shape();
   return shape.reads_text && drafter.tree() == nullptr && !shape.branches && !shape.draws && shape.ranks == 0 &&
@@ -34,7 +34,7 @@ bool copies(const BlockDrafter& drafter) {
          drafter.work(shape.nodes).verified_rows == drafter.work(0).verified_rows + shape.nodes;
 }
 
-// It drafts a chain of a draft model's argmaxes in passes over the whole of it.
+// Whether it drafts a chain of a draft model's argmaxes in passes over the whole chain.
 bool guesses_at_once(const BlockDrafter& drafter) {
   const BlockDrafter::Shape& shape = drafter.shape();
   return drafter.tree() != nullptr && drafter.tree()->is_chain() && shape.siblings == tokens::Siblings::point_mass &&
@@ -46,7 +46,7 @@ class InTurn final : public BlockDrafter {
   struct Params {
     config::Value drafters;
   };
-  // `model`: nullptr without one; else a drafter of a chain of argmaxes, one pass for each of its tokens where it has no tree.
+  // `model`: nullptr if there is none; otherwise a drafter of a chain of argmaxes, with one pass per token if it has no tree.
   InTurn(std::vector<Blocks> copying, std::optional<Draft> model) : copying_(std::move(copying)), model_(std::move(model)) {
     shape_.siblings = tokens::Siblings::point_mass;
     shape_.reads_text = true;
@@ -110,7 +110,7 @@ class InTurn final : public BlockDrafter {
   std::vector<Blocks> copying_;
   std::optional<Draft> model_;
   int model_length_ = 0;
-  std::vector<double> pass_rows_;  // rows of each pass of the model, where it drafts
+  std::vector<double> pass_rows_;  // rows of each pass of the model, if it drafts
 };
 
 }  // namespace
@@ -119,7 +119,7 @@ DrafterEntry in_turn_drafter() {
   using P = InTurn::Params;
   static const config::Fields<P> fields = {
       {"drafters", &P::drafters,
-       "drafters that copy out of the text, in the order in which they are asked; the last one may be a draft model's",
+       "drafters that copy from the text, in the order in which they are asked; the last one may use a draft model",
        config::as_list, config::required},
   };
   return {{"in_turn", "asks several drafters one after another and uses the first draft it gets",
@@ -146,7 +146,7 @@ DrafterEntry in_turn_drafter() {
               if (blocks != nullptr && copies(**blocks)) {
                 if (model)
                   diagnostics.add(one.where,
-                                  fmt::format("drafter {} stands behind a draft model, which has a draft in every round, "
+                                  fmt::format("drafter {} comes after a draft model, which has a draft in every round, "
                                               "allowed: before it",
                                               one.entry->info.name));
                 copying.push_back(*blocks);

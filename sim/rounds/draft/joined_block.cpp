@@ -18,8 +18,8 @@ JoinedBlock::JoinedBlock(int draft_length, double pass_rows, const Head& head)
   shape_.on_target_state = true;
 }
 
-// The bias goes to logits, which adds up before anything is normalised: a geometric mean. Tokens of probability 0 have the logit
-// of the least normal number, as a bias is finite.
+// The bias is added to logits before they are normalised, so the result is a geometric mean. Tokens of probability 0 get the
+// logit of the smallest normal number, since a bias is finite.
 void JoinedBlock::join(std::span<const double> before, std::span<double> known) const {
   const std::size_t count = known.size();
   std::vector<std::size_t> left_out;
@@ -27,9 +27,8 @@ void JoinedBlock::join(std::span<const double> before, std::span<double> known) 
     left_out.resize(count);
     std::iota(left_out.begin(), left_out.end(), std::size_t{0});
     const auto end = left_out.begin() + head_.candidates;
-    std::partial_sort(left_out.begin(), end, left_out.end(), [&](std::size_t a, std::size_t b) {
-      return before[a] != before[b] ? before[a] > before[b] : a < b;
-    });
+    std::partial_sort(left_out.begin(), end, left_out.end(),
+                      [&](std::size_t a, std::size_t b) { return before[a] != before[b] ? before[a] > before[b] : a < b; });
     left_out.erase(left_out.begin(), end);
   }
   if (head_.share == 0.0) {
@@ -42,7 +41,7 @@ void JoinedBlock::join(std::span<const double> before, std::span<double> known) 
   }
   if (left_out.empty()) return;
   for (const std::size_t x : left_out) known[x] = 0.0;
-  // A head that leaves no candidate anything has the choice of before.
+  // If the head leaves no candidate any probability, the distribution before the head is used.
   if (std::all_of(known.begin(), known.end(), [](double p) { return p == 0.0; })) {
     std::copy(before.begin(), before.end(), known.begin());
     for (const std::size_t x : left_out) known[x] = 0.0;

@@ -1,5 +1,5 @@
-// A chain whose logits come of one pass over the block, and whose tokens are taken from left to right, each with a bias by the one
-// taken before it (DSpark, DFlash 2) or by all of them (Domino).
+// A chain whose logits come from one pass over the block. Its tokens are chosen from left to right, each with a bias that depends
+// on the previous token (DSpark, DFlash 2) or on all previous ones (Domino).
 #pragma once
 
 #include "sim/rounds/draft/tree_drafter.h"
@@ -12,15 +12,15 @@ namespace specsim::draft {
 class JoinedBlock : public TreeDrafter {
  public:
   struct Head {
-    double share = 0.5;  // of the way that the bias takes the logits, from those of the context before the block
-    int candidates = 0;  // likeliest tokens before the bias that a position chooses from; 0: all
+    double share = 0.5;  // how far the bias moves the logits from those of the context before the block: 0 to 1
+    int candidates = 0;  // number of likeliest tokens before the bias that a position chooses from; 0: all
     bool argmax = false;
-    bool path = false;  // it sees all tokens of the block before it
+    bool path = false;  // the bias depends on all earlier tokens of the block
   };
-  // `pass_rows`: of the one pass.
+  // `pass_rows`: rows of the one pass.
   JoinedBlock(int draft_length, double pass_rows, const Head& head);
   void join(std::span<const double> before, std::span<double> known) const override;
-  // The pass goes over the whole block, whatever of it is verified.
+  // The pass covers the whole block, however much of it is verified.
   [[nodiscard]] Work work(int nodes) const override;
 
  private:

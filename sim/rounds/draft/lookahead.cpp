@@ -9,7 +9,7 @@ namespace specsim::draft {
 
 namespace {
 
-// n-grams by their first token, the newest `guesses` different ones of each.
+// n-grams by their first token; of each first token the newest `guesses` different ones.
 class Pool {
  public:
   Pool(std::size_t tail, std::size_t guesses) : tail_(tail), guesses_(guesses) {}
@@ -25,7 +25,7 @@ class Pool {
     known.insert(known.end(), tail.begin(), tail.end());
   }
 
-  // The newest first.
+  // The n-grams after `first`, the newest first.
   [[nodiscard]] std::vector<std::vector<Token>> after(Token first) const {
     std::vector<std::vector<Token>> paths;
     const auto found = tails_.find(first);
@@ -38,16 +38,16 @@ class Pool {
   [[nodiscard]] std::ptrdiff_t width() const { return static_cast<std::ptrdiff_t>(tail_); }
   std::size_t tail_;
   std::size_t guesses_;
-  std::unordered_map<Token, std::vector<Token>> tails_;  // oldest first, one behind the other
+  std::unordered_map<Token, std::vector<Token>> tails_;  // oldest first, concatenated
 };
 
 struct LookaheadMemory final : BlockDrafter::Memory {
   explicit LookaheadMemory(Pool empty) : pool(std::move(empty)) {}
   [[nodiscard]] std::unique_ptr<Memory> copy() const override { return std::make_unique<LookaheadMemory>(*this); }
   Pool pool;
-  std::size_t read = 0;  // tokens of the text that have gone into the pool
-  // levels[l][i]: a guess of the token that stands l + i places behind the text's last one. Column 0 of level 0 is that last
-  // token itself and is left out: levels[0][i] belongs to column i + 1.
+  std::size_t read = 0;  // tokens of the text that have been added to the pool
+  // levels[l][i]: a guess of the token l + i places after the text's last one. Column 0 of level 0 is that last token itself and
+  // is not stored: levels[0][i] belongs to column i + 1.
   std::vector<std::vector<Token>> levels;
 };
 
@@ -83,14 +83,14 @@ class Lookahead final : public TextDrafter {
     if (params_.window > 0) advance(sight, own);
   }
 
-  // The window goes through the target with the guesses; the text's last token is one of its own.
+  // The window passes through the target together with the guesses; the text's last token is a row too.
   [[nodiscard]] Work work(int nodes) const override {
     return {{}, nodes + std::max(1.0, static_cast<double>(params_.window) * shape().draft_length)};
   }
 
  private:
-  // The target's pass over the window: the token after each column of the last level, which has seen level 0 up to the column and
-  // the other levels in it. A full window gives its columns to the pool; level 0 makes way for level 1.
+  // The target's pass over the window: it gives the token after each column of the last level, which has seen level 0 up to the
+  // column and the other levels in the column. A full window adds its columns to the pool; level 1 then replaces level 0.
   void advance(Sight& sight, LookaheadMemory& own) const {
     std::vector<std::vector<Token>>& levels = own.levels;
     const bool full = levels.size() == params_.ngram - 1;
@@ -131,7 +131,7 @@ DrafterEntry lookahead_drafter() {
       {"window", &P::window, "W: columns of the Jacobi window; 0: none", config::between(0, 256)},
       {"ngram", &P::ngram, "N: tokens of an n-gram, the first of which is the text's last", config::between(2, kMaxDraftLength)},
       {"guesses", &P::guesses, "G: n-grams kept for each first token, and verified together", config::between(1, 256)},
-      {"pool_from_text", &P::pool_from_text, "the n-grams of prompt and emitted text go into the pool as well"},
+      {"pool_from_text", &P::pool_from_text, "the n-grams of prompt and emitted text are added to the pool as well"},
   };
   return {
       {"lookahead",

@@ -12,10 +12,10 @@ namespace specsim::draft {
 
 namespace {
 
-// A node that may be added: a child of one that was.
+// A node that may be added: a child of a node of the tree.
 struct Open {
   double value = 0.0;
-  std::size_t order = 0;  // of equals the one that came up first is better
+  std::size_t order = 0;  // ties go to the one that was found first
   int parent = 0;
   std::size_t depth = 0;
   std::size_t rank = 0;
@@ -25,12 +25,12 @@ struct Worse {
   bool operator()(const Open& a, const Open& b) const { return a.value != b.value ? a.value < b.value : a.order > b.order; }
 };
 
-// Continuations of the text less likely than this are left out of the positions' distributions.
+// Continuations of the text with less probability than this are left out of the positions' distributions.
 constexpr double kNegligible = 1e-4;
 
-// Where the draft model's continuations of the text may be, and how likely each of these places is.
+// The places that the draft model's continuations of the text may have reached, and the probability of each.
 struct Reached {
-  int node = 0;  // of the walk: one of the continuations that end there
+  int node = 0;  // node of the walk at which continuations end
   Sight::Spot spot;
   double weight = 0.0;
 };
@@ -56,7 +56,7 @@ std::vector<std::vector<Ranked>> MarginalTree::marginals(Sight& sight) const {
     std::map<Token, double> mass;
     std::map<std::uint32_t, Reached> next;  // by context
     for (const Reached& from : reached) {
-      // A copy: another question may move what the answer shows.
+      // Copied, because the next question to `sight` may overwrite the answer.
       const std::span<const Ranked> likeliest = sight.likeliest(walk, from.node);
       const std::vector<Ranked> children(likeliest.begin(), likeliest.end());
       for (std::size_t rank = 0; rank < children.size(); ++rank) {
@@ -92,8 +92,8 @@ void MarginalTree::grow_families(const std::vector<std::vector<Ranked>>& positio
     open.pop();
     if (best.depth >= positions.size()) continue;
     const std::vector<Ranked>& own = positions[best.depth];
-    const auto children = std::min({static_cast<std::size_t>(budget_.width), own.size(),
-                                    static_cast<std::size_t>(budget_.nodes - nodes)});
+    const auto children =
+        std::min({static_cast<std::size_t>(budget_.width), own.size(), static_cast<std::size_t>(budget_.nodes - nodes)});
     for (std::size_t rank = 0; rank < children; ++rank, ++nodes) {
       const double value = best.value * own[rank].probability;
       const int node = all.add({{best.parent, static_cast<int>(rank), own[rank].token, value}}).front();
@@ -136,7 +136,7 @@ void MarginalTree::choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) 
 }
 
 Work MarginalTree::work(int nodes) const {
-  // The block is drafted before its tree is known: a pass over all its positions and the text's last token.
+  // The block is drafted before its tree is known: each pass covers all its positions and the text's last token.
   return {std::vector<double>(static_cast<std::size_t>(passes_), positions_ + 1.0), 1.0 + nodes};
 }
 

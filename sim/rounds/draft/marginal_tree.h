@@ -1,4 +1,5 @@
-// Trees out of the distributions that a block drafter gives for all positions at once, which know nothing of each other's tokens.
+// Trees from the distributions that a block drafter gives for all positions at once, independently of the tokens at other
+// positions.
 #pragma once
 
 #include "sim/rounds/draft/drafter.h"
@@ -7,29 +8,30 @@
 
 namespace specsim::draft {
 
-// The likeliest paths by the product of their tokens' probabilities, one node after the other, best first: a node is as likely as
-// its parent times its token at its depth. A position's distribution is what the draft model's own continuations of the text have
-// there, in the mean over them: made mostly for the likeliest continuation, it is wrong behind another token.
+// The likeliest paths by the product of their tokens' probabilities, best node first: a node's probability is its parent's times
+// its token's at its depth. The distribution at a position is the mean over the draft model's own continuations of the text. It
+// is made mostly for the likeliest continuation, and is wrong after another token.
 class MarginalTree final : public BlockDrafter {
  public:
   struct Budget {
     int nodes = 1;  // at most
-    int width = 0;  // likeliest tokens of a position that paths go through; 0: all
-    // The best node gets all its children at once, and the budget may end among them; else nodes come one by one, best first.
+    int width = 0;  // number of likeliest tokens per position that paths may use; 0: all
+    // True: the best node gets all its children at once, and the budget may end among them. False: nodes are added one by one,
+    // best first.
     bool families = false;
-    // Where row_time is above 0, nodes are added as long as that raises the expected tokens per time: 1 + the sum of the nodes'
-    // probabilities over 1 + draft_time + row_time times their number, in passes of the target over one token.
+    // If row_time is above 0, nodes are added as long as they raise the expected tokens per time: 1 + the sum of the nodes'
+    // probabilities, over 1 + draft_time + row_time times their number. Times are in target passes over one token.
     double draft_time = 0.0;
     double row_time = 0.0;
   };
-  // `positions`: how many the block has behind the text's last token.
+  // `positions`: number of positions of the block after the text's last token.
   MarginalTree(int positions, int passes, const Budget& budget);
   [[nodiscard]] const Shape& shape() const override { return shape_; }
   void choose(Sight& sight, Memory* memory, ChosenBlock& block) const override;
   [[nodiscard]] Work work(int nodes) const override;
 
  private:
-  // [position]: its likeliest tokens, falling; of equals the lower token first.
+  // [position]: its likeliest tokens, in decreasing order; ties: the lower token first.
   [[nodiscard]] std::vector<std::vector<Ranked>> marginals(Sight& sight) const;
   void grow_families(const std::vector<std::vector<Ranked>>& positions, ChosenBlock& block) const;
 

@@ -11,8 +11,8 @@ namespace specsim::draft {
 
 namespace {
 
-// Moves `draft` towards `end` until its overlap with the target, which is above `overlap`, falls to it; to `end` itself where that
-// overlaps more. The overlap is concave along the way, so that it is met once at the most.
+// Moves `draft` towards `end` until its overlap with the target, which begins above `overlap`, falls to it; all the way if the
+// overlap at `end` is larger. The overlap is concave along the way, so there is at most one such point.
 void lower_overlap(double overlap, std::span<const double> target, std::span<const double> end, std::span<double> draft) {
   const std::vector<double> start(draft.begin(), draft.end());
   const auto move = [&](double share) {
@@ -29,19 +29,20 @@ void lower_overlap(double overlap, std::span<const double> target, std::span<con
   move(high);
 }
 
-// Moves `draft` until its overlap with the target is `overlap`: towards the target, or away from it along what the draft has too
-// much of, and from there on to the target's least likely token. The least overlap is its probability.
+// Moves `draft` until its overlap with the target is `overlap`: towards the target; or away from it along the tokens that the
+// draft overestimates, and then on to the target's least likely token. The smallest possible overlap is that token's probability.
 void set_overlap(double overlap, std::span<const double> target, std::span<double> draft) {
-  double variation = 0.0;  // 1 - the overlap that there is
+  double variation = 0.0;  // 1 - the present overlap
   for (std::size_t x = 0; x < draft.size(); ++x) variation += std::max(draft[x] - target[x], 0.0);
   if (overlap >= 1.0 - variation) {
     if (!(variation > 0.0)) return;
-    // A share s of the target leaves (1 - s) of the variation.
+    // Adding a share s of the target leaves (1 - s) of the variation.
     const double share = 1.0 - (1.0 - overlap) / variation;
     for (std::size_t x = 0; x < draft.size(); ++x) draft[x] += share * (target[x] - draft[x]);
     return;
   }
-  // First along what the draft has too much of. Of a draft that is all but the target that is rounding, and no direction.
+  // First along the tokens that the draft overestimates. If draft and target are nearly equal, that difference is rounding and
+  // gives no direction.
   constexpr double kRounding = 1e-9;
   std::vector<double> end(draft.size(), 0.0);
   if (variation > kRounding) {
@@ -57,7 +58,7 @@ void set_overlap(double overlap, std::span<const double> target, std::span<doubl
 struct MtpParams {
   int draft_length = 1;
   bool argmax = true;
-  std::vector<double> acceptance;  // [depth]; empty: as the draft's distribution has it
+  std::vector<double> acceptance;  // [depth]; empty: as the draft's distribution gives it
 };
 
 class Mtp final : public TreeDrafter {
@@ -92,10 +93,10 @@ DrafterEntry mtp_drafter() {
   static const config::Fields<P> fields = {
       {"draft_length", &P::draft_length, "tokens drafted per round", config::between(1, kMaxDraftLength)},
       {"selection", &P::argmax,
-       "its likeliest token is taken, as servers do (vLLM's draft_sample_method: greedy), or one is drawn (probabilistic)",
+       "the likeliest token, as servers do (vLLM's draft_sample_method: greedy), or a drawn one (probabilistic)",
        config::one_of<bool>({{"sampled", false}, {"argmax", true}})},
       {"acceptance", &P::acceptance,
-       "how likely a drawn token is accepted at depth 1, 2, ..., given that all before it are; the last one holds beyond",
+       "probability that a drawn token is accepted at depth 1, 2, ..., given that all before it are; deeper ones use the last",
        config::between(0, 1), config::optional}};
   return {{"mtp",
            "multi-token prediction: a small module shipped with the target and trained with it drafts the next token, and is "

@@ -9,15 +9,15 @@ namespace specsim::draft {
 
 namespace {
 
-constexpr std::size_t kLongest = 4;       // tokens of an n-gram, at most
+constexpr std::size_t kLongest = 4;       // most tokens of an n-gram
 constexpr std::size_t kOfStatistics = 2;  // tokens of the static cache's n-grams
 
-// How often each token followed. The order in which a table gives its tokens decides between equals, as in the program: it is
-// that of the standard library.
+// How often each token followed. Ties go to the first token in the table's order, which is the standard library's, as in
+// llama.cpp.
 using Followers = std::unordered_map<std::int32_t, std::int64_t>;
 using Counts = std::map<std::vector<Token>, Followers>;  // [n-gram]
 
-// All n-grams of these lengths in the tokens.
+// Counts all n-grams of these lengths in the tokens.
 void count(Counts& counts, std::span<const Token> tokens, std::size_t shortest, std::size_t longest) {
   for (std::size_t n = shortest; n <= longest; ++n) {
     for (std::size_t at = 0; at + n < tokens.size(); ++at) {
@@ -27,7 +27,7 @@ void count(Counts& counts, std::span<const Token> tokens, std::size_t shortest, 
   }
 }
 
-// [n - 1]: how often an n-gram was seen at least, and the least share of its token in percent.
+// [n - 1]: the least count of an n-gram, and the least share of its token in percent.
 struct Thresholds {
   std::array<std::int64_t, kLongest> seen;
   std::array<std::int64_t, kLongest> percent;
@@ -59,7 +59,7 @@ class NgramCache final : public TextDrafter {
     auto& kept = static_cast<CacheMemory&>(*memory);
     const std::span<const Token> text = sight.text();
     if (kept.read < text.size()) {
-      // What is new is counted by itself: n-grams that begin in what was read before are not.
+      // New tokens are counted by themselves: n-grams that begin in the part read before are not counted.
       count(kept.context, text.subspan(kept.read), 1, kLongest);
       kept.read = text.size();
     }
@@ -88,8 +88,8 @@ class NgramCache final : public TextDrafter {
     return next;
   }
 
-  // The token of the longest n-gram that was seen often enough: the largest product of how often it followed there and how often
-  // it follows usually.
+  // Drafts after the longest n-gram that was seen often enough: the token with the largest product of its count after this n-gram
+  // and its usual count.
   [[nodiscard]] static std::int32_t likely(const Counts& counts, std::span<const Token> text, const Followers& usual,
                                            const Thresholds& thresholds) {
     for (std::size_t n = std::min(kLongest, text.size()); n > 0; --n) {

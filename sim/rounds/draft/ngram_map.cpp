@@ -12,10 +12,10 @@ namespace specsim::draft {
 
 namespace {
 
-constexpr std::size_t kMapValues = 4;  // told apart behind one key
-constexpr int kMostCounted = 16380;    // no count goes beyond
+constexpr std::size_t kMapValues = 4;  // distinct values counted per key
+constexpr int kMostCounted = 16380;    // counts stop here
 
-// Of 262,144 places, the one of an n-gram.
+// The slot of an n-gram, out of 262,144.
 std::uint32_t map_slot(std::span<const Token> ngram) {
   constexpr std::uint32_t kFactor = 2654435761U;
   constexpr std::uint32_t kSlots = 262144U;
@@ -27,29 +27,29 @@ std::uint32_t map_slot(std::span<const Token> ngram) {
 }  // namespace
 
 struct NgramMap::Value {
-  std::size_t place = 0;  // where its tokens stand; 0: there is none
+  std::size_t place = 0;  // place of its tokens; 0: none
   int times = 0;
-  int accepted = 0;  // tokens of its last draft that were; no later one is longer
+  int accepted = 0;  // accepted tokens of its last draft; no later draft is longer
 };
 
 struct NgramMap::Key {
   int hits = 0;             // rounds that found it
-  std::size_t counted = 0;  // where the counting of values goes on, this place once more
+  std::size_t counted = 0;  // where the counting of values continues, including this place
   std::array<Value, kMapValues> values;
 };
 
 struct NgramMap::MapMemory final : BlockDrafter::Memory {
   [[nodiscard]] std::unique_ptr<Memory> copy() const override { return std::make_unique<MapMemory>(*this); }
   bool begun = false;
-  std::size_t prompt = 0;                                 // tokens of the list when the first round began
-  std::unordered_map<std::uint32_t, std::size_t> places;  // [slot]: of the n-gram that came there first
-  std::size_t indexed = 0;                                // the last place that has been offered to `places`
+  std::size_t prompt = 0;                                 // tokens of the list at the start of the first round
+  std::unordered_map<std::uint32_t, std::size_t> places;  // [slot]: place of the first n-gram with this slot
+  std::size_t indexed = 0;                                // the last place that was offered to `places`
   std::map<std::vector<Token>, Key> keys;
   // The last draft.
   std::vector<Token> key;
   std::size_t value = 0;
-  std::size_t drafted = 0;  // tokens; 0: there was none, or it has been judged
-  std::size_t length = 0;   // tokens of the text then
+  std::size_t drafted = 0;  // tokens; 0: there was no draft, or it has been judged
+  std::size_t length = 0;   // tokens of the text at that time
 };
 
 NgramMap::NgramMap(const NgramMapRule& rule)
@@ -73,9 +73,9 @@ void NgramMap::choose(Sight& sight, Memory* memory, ChosenBlock& block) const {
   hear(sight, memory);
   auto& kept = static_cast<MapMemory&>(*memory);
   const std::span<const Token> text = sight.text();
-  // The program's list is the text without its newest token, which ends the key all the same.
+  // The program's list is the text without its newest token, though the key ends with that token.
   if (text.size() < 2 * n_ + m_ + 1) return;
-  const std::size_t last = text.size() - 1 - n_ - m_ - 1;  // places after it have less than a value behind them
+  const std::size_t last = text.size() - 1 - n_ - m_ - 1;  // later places are followed by less than one value
   const std::size_t place = place_of(kept, text, last);
   index(kept, text, last);
   if (place == 0) return;
@@ -97,7 +97,7 @@ void NgramMap::choose(Sight& sight, Memory* memory, ChosenBlock& block) const {
     const int most = key.values.at(chosen).times;
     if (most < 2 * (all - most)) return;
   }
-  // What is copied stands behind the key's place, be it that value or another.
+  // The copy is taken from after the key's place, whether that is this value or another.
   const std::span<const Token> copy =
       text.subspan(place + n_, std::min(m_, static_cast<std::size_t>(key.values.at(chosen).accepted)));
   if (copy.empty()) return;
@@ -112,9 +112,9 @@ bool NgramMap::stands_at(std::span<const Token> text, std::size_t place, std::sp
   return std::equal(key.begin(), key.end(), text.begin() + static_cast<std::ptrdiff_t>(place));
 }
 
-// Where the text's last tokens stand, not after `last`; 0: nowhere, or at the very beginning. First the table is asked. What it
-// does not have is looked for in what it has not been offered yet, from the end: the prompt, then what was emitted. Where the
-// prompt ends is a gap that nobody looks into.
+// The last place (not after `last`) at which the text's last tokens occur; 0: nowhere, or at the very beginning. The table is
+// searched first. A key that is not in the table is searched from the end in the tokens that have not been offered to the table
+// yet: the prompt, then the emitted tokens. N-grams that span the end of the prompt are never searched.
 std::size_t NgramMap::place_of(const MapMemory& kept, std::span<const Token> text, std::size_t last) const {
   const std::span<const Token> key = text.last(n_);
   const auto found = kept.places.find(map_slot(key));
@@ -127,7 +127,7 @@ std::size_t NgramMap::place_of(const MapMemory& kept, std::span<const Token> tex
   return 0;
 }
 
-// Offers the same places to the table, in the same order; a slot that is taken stays as it is, whatever n-gram took it.
+// Offers the same places to the table, in the same order; a slot that is taken is kept, whatever n-gram took it.
 void NgramMap::index(MapMemory& kept, std::span<const Token> text, std::size_t last) const {
   if (kept.prompt > n_ + m_ + 1)
     for (std::size_t at = kept.prompt - n_ - m_ - 1; at > kept.indexed; --at)
@@ -137,7 +137,7 @@ void NgramMap::index(MapMemory& kept, std::span<const Token> text, std::size_t l
   kept.indexed = std::max(kept.indexed, last);
 }
 
-// Counts what stood behind the key, from where the last counting ended up to `place`. A fifth value is not counted.
+// Counts the values that followed the key, from where the last counting ended up to `place`. A fifth value is not counted.
 void NgramMap::count_values(Key& key, std::span<const Token> text, std::size_t place) const {
   for (std::size_t at = key.counted; at <= place; ++at) {
     if (!stands_at(text, at, text.last(n_))) continue;

@@ -11,11 +11,11 @@ namespace specsim::draft {
 struct NgramMapRule {
   int draft_length = 0;  // tokens of a value, m
   int size_n = 0;        // tokens of a key
-  int min_hits = 0;      // rounds that end with a key before it drafts; counted with values alone
-  bool values = false;   // the values behind a key are told apart
+  int min_hits = 0;      // rounds that must end with a key before it drafts; only counted with values
+  bool values = false;   // values after a key are counted separately
 };
 
-// common/ngram-map.cpp of llama.cpp b10256. The rule is checked by whoever read it.
+// The rule of common/ngram-map.cpp, llama.cpp b10256. The caller has checked the parameters.
 class NgramMap final : public TextDrafter {
  public:
   explicit NgramMap(const NgramMapRule& rule);

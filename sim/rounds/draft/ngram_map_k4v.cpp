@@ -9,7 +9,7 @@ DrafterEntry ngram_map_k4v_drafter() {
     int min_hits = 1;
   };
   static const config::Fields<P> fields = {
-      {"draft_length", &P::draft_length, "tokens of a continuation, copied at most (spec-ngram-map-k4v-size-m)",
+      {"draft_length", &P::draft_length, "tokens of a continuation, the most that are copied (spec-ngram-map-k4v-size-m)",
        config::between(1, kMaxDraftLength)},
       {"size_n", &P::size_n, "last tokens to look for (spec-ngram-map-k4v-size-n)", config::between(1, 64)},
       {"min_hits", &P::min_hits, "rounds that must find the text's end before it is used (spec-ngram-map-k4v-min-hits)",

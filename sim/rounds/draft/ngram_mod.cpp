@@ -9,15 +9,15 @@ namespace specsim::draft {
 
 namespace {
 
-// One token behind each hash of n tokens, whatever these are: the one that was written there last.
+// One token per hash of n tokens, whatever these tokens are: the one that was written last.
 class HashedTokens {
  public:
   explicit HashedTokens(std::size_t n) : n_(n) {}
-  // All places of the text from `first` on.
+  // Adds all places of the text from `first` on.
   void add(std::span<const Token> text, std::size_t first) {
     for (std::size_t at = first; at + n_ < text.size(); ++at) tokens_[slot(text.subspan(at, n_))] = text[at + n_];
   }
-  // nullptr: nothing was written there.
+  // nullptr: no token was written there.
   [[nodiscard]] const Token* after(std::span<const Token> ngram) const {
     const auto found = tokens_.find(slot(ngram));
     return found == tokens_.end() ? nullptr : &found->second;
@@ -41,10 +41,10 @@ struct HashMemory final : BlockDrafter::Memory {
   [[nodiscard]] std::unique_ptr<Memory> copy() const override { return std::make_unique<HashMemory>(*this); }
   HashedTokens hashed;
   bool begun = false;
-  std::size_t next = 0;     // the first place that is not in it
-  std::size_t length = 0;   // the text's, in tokens, when it drafted last
+  std::size_t next = 0;     // the first place that was not added yet
+  std::size_t length = 0;   // tokens of the text at the last draft
   std::size_t drafted = 0;  // tokens then
-  int poor = 0;             // drafts in succession of which less than a quarter was accepted
+  int poor = 0;             // drafts in a row of which less than a quarter was accepted
 };
 
 class NgramMod final : public TextDrafter {
@@ -94,7 +94,7 @@ class NgramMod final : public TextDrafter {
  private:
   static constexpr int kPoorDrafts = 5;
 
-  // What came of the last draft: all is forgotten after five poor ones in succession.
+  // Judges the last draft: everything is forgotten after five poor drafts in a row.
   static void judge_last(HashMemory& kept, std::size_t length) {
     const std::size_t drafted = std::exchange(kept.drafted, 0);
     if (drafted == 0 || length <= kept.length) return;
@@ -122,10 +122,12 @@ class NgramMod final : public TextDrafter {
 DrafterEntry ngram_mod_drafter() {
   using P = NgramMod::Params;
   static const config::Fields<P> fields = {
-      {"draft_length", &P::draft_length, "tokens at most (spec-ngram-mod-n-max)", config::between(1, kMaxDraftLength)},
+      {"draft_length", &P::draft_length, "most tokens drafted (spec-ngram-mod-n-max)", config::between(1, kMaxDraftLength)},
       {"n_match", &P::n_match, "tokens that are hashed (spec-ngram-mod-n-match)", config::between(1, 256)},
-      {"n_min", &P::n_min, "a draft that ends before is not made (spec-ngram-mod-n-min)", config::between(0, kMaxDraftLength)},
-      {"past", &P::past, "texts of earlier requests, as tokens: the table is one for all", config::at_least(0), config::optional},
+      {"n_min", &P::n_min, "fewest tokens drafted; shorter drafts are dropped (spec-ngram-mod-n-min)",
+       config::between(0, kMaxDraftLength)},
+      {"past", &P::past, "texts of earlier requests, as tokens: all requests share one table", config::at_least(0),
+       config::optional},
   };
   return {{"ngram_mod", "follows a hash table that maps each n tokens to the token that came next",
            "llama.cpp, --spec-type ngram-mod: ggml-org/llama.cpp, common/ngram-mod.cpp, commit 20a0483, common/speculative.cpp, "

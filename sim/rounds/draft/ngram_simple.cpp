@@ -16,11 +16,11 @@ class NgramSimple final : public TextDrafter {
   void choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) const override {
     const std::span<const Token> text = sight.text();
     const auto most = static_cast<std::size_t>(shape().draft_length);
-    // The program's list is the text without its newest token, which it is told beside it, and a copy ends with the list.
+    // The program's list is the text without its newest token, which is passed separately, and a copy ends with the list.
     if (text.size() <= size_ + most + 2) return;
     const std::size_t listed = text.size() - 1;
     std::size_t found = listed;
-    for (std::size_t end = listed - 1; end > size_ && found == listed; --end)  // a stretch at the very beginning is not taken
+    for (std::size_t end = listed - 1; end > size_ && found == listed; --end)  // a match at the very beginning is not used
       if (match_length(text, end, size_) == size_) found = end;
     const std::size_t length = std::min(most, listed - found);
     if (length < size_) return;
@@ -37,7 +37,7 @@ class NgramSimple final : public TextDrafter {
 DrafterEntry ngram_simple_drafter() {
   using P = NgramSimple::Params;
   static const config::Fields<P> fields = {
-      {"draft_length", &P::draft_length, "tokens copied at most (spec-ngram-simple-size-m)", config::between(1, kMaxDraftLength)},
+      {"draft_length", &P::draft_length, "most tokens copied (spec-ngram-simple-size-m)", config::between(1, kMaxDraftLength)},
       {"size_n", &P::size_n, "last tokens to look for (spec-ngram-simple-size-n)", config::between(1, 64)},
   };
   return {{"ngram_simple", "copies what followed the last occurrence of the text's last tokens, if enough follows there",

@@ -30,11 +30,11 @@ class OptTree final : public BlockDrafter {
     const auto most = static_cast<std::size_t>(shape_.nodes);
     Candidates all;
     std::vector<int> layer = {0};
-    double expected = 0.0;  // drafts that the best tree of the layers so far is expected to have accepted
+    double expected = 0.0;  // expected accepted drafts of the best tree of the layers so far
     for (int pass = 1;; ++pass) {
       sight.prepare(all.block, layer);
       if (pass > 1) {
-        // The pass that shows how little the layer before it added has been made by then, and its own layer is not used.
+        // The pass that shows how little the last layer added has run by then; its own layer is not used.
         const double now = all.sum_of_best(most);
         if (!(now - expected > threshold_) || pass == passes_) break;
         expected = now;
@@ -63,8 +63,8 @@ DrafterEntry opt_tree_drafter() {
   using P = OptTree::Params;
   static const config::Fields<P> fields = {
       {"nodes", &P::nodes, "tokens of the tree, and of each layer that is expanded", config::between(1, 256)},
-      {"threshold", &P::threshold, "accepted drafts that another layer must be expected to add", config::between(0, 64)},
-      {"max_depth", &P::max_depth, "draft passes at most", config::between(2, kMaxDraftLength)},
+      {"threshold", &P::threshold, "expected accepted drafts that another layer must add", config::between(0, 64)},
+      {"max_depth", &P::max_depth, "most draft passes", config::between(2, kMaxDraftLength)},
   };
   return {{"opt_tree",
            "OPT-Tree grows the tree with the most expected tokens for a budget of nodes, and stops when another layer "

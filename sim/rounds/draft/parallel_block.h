@@ -9,10 +9,10 @@ namespace specsim::draft {
 
 class ParallelBlock : public TreeDrafter {
  public:
-  // What the guesses are made from: the text's tokens, as a model of its own reads them, or the target's state at its end.
+  // Input of the guesses: the text's tokens, read by a separate model, or the target's state at the end of the text.
   enum class From { text, target_state };
-  // Each token is the argmax of the draft's distribution for its depth; a draft pass is over `more_rows` more than the drafted
-  // tokens, and there are so many of them one after the other.
+  // Each token is the argmax of the draft's distribution for its depth. There are `passes` draft passes, one after the other,
+  // each over `more_rows` rows in addition to the drafted tokens.
   ParallelBlock(int draft_length, double more_rows, int passes, From from)
       : TreeDrafter(path_of(draft_length), tokens::Siblings::point_mass), more_rows_(more_rows), passes_(passes) {
     shape_.from_root = true;

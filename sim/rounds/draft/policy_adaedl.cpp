@@ -26,7 +26,7 @@ class AdaEdl final : public LengthPolicy {
   void observe(Memory& memory, int drafted, int accepted) const override {
     if (drafted == 0) return;
     memory.value = params_.keep_rate * memory.value + (1.0 - params_.keep_rate) * accepted / drafted;
-    // Too few were accepted: stop sooner. Enough were, and drafting was stopped: stop later.
+    // The threshold rises if too few tokens were accepted, and falls if enough were and drafting was stopped.
     const double moved = memory.value < params_.wanted ? memory.threshold + params_.step
                          : drafted == longest_         ? memory.threshold
                                                        : memory.threshold - params_.step;
@@ -46,9 +46,9 @@ PolicyEntry adaedl_policy() {
       {"gamma", &P::gamma, "factor of the entropy in the bound 1 - sqrt(gamma entropy)", config::at_least(0)},
       {"first", &P::first, "threshold of a sequence's first round", config::between(-10, 1)},
       {"wanted", &P::wanted, "accepted / drafted below which the threshold rises", config::between(0, 1)},
-      {"keep_rate", &P::keep_rate, "weight of the older rounds in the average of accepted / drafted", config::between(0, 1)},
+      {"keep_rate", &P::keep_rate, "weight of the earlier rounds in the average of accepted / drafted", config::between(0, 1)},
       {"step", &P::step, "size of a step of the threshold", config::between(0, 1)},
-      {"keep", &P::keep, "weight of the threshold as it was against the one a step on", config::between(0, 1)},
+      {"keep", &P::keep, "weight of the old threshold; the rest is the weight of the stepped one", config::between(0, 1)},
   };
   return {{"adaedl", "AdaEDL stops drafting when the draft's entropy bounds acceptance below a threshold",
            "Agrawal et al. (AdaEDL), arXiv 2410.18351; the threshold's update as in Zhang et al. (Draft & Verify), "

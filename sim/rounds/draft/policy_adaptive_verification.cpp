@@ -43,7 +43,7 @@ class AdaptiveVerification final : public LengthPolicy {
         break;
     }
     std::fill(verified.begin(), verified.end(), 0);
-    // A chain's survival never rises, so that the likeliest slots of all are a beginning of each chain.
+    // Survival never rises along a chain, so the likeliest slots are always a prefix of each chain.
     for (std::size_t i = 0; i < std::min(budget, slots.size()); ++i) ++verified[slots[i].chain];
   }
 
@@ -70,7 +70,7 @@ class AdaptiveVerification final : public LengthPolicy {
     sort_slots(slots);
     return slots;
   }
-  // The same of the rounds before, as it was estimated then; a sequence that had none counts as sure.
+  // The slots of the round before, as estimated then; a sequence without an estimate counts as certain.
   [[nodiscard]] std::vector<DraftSlot> earlier(const Memory& memory, std::span<const Chain> chains) const {
     std::vector<DraftSlot> slots;
     for (std::size_t i = 0; i < chains.size(); ++i) {
@@ -96,7 +96,7 @@ class AdaptiveVerification final : public LengthPolicy {
     }
   }
 
-  // How long a round takes in which so many drafted tokens are verified, of so many sequences.
+  // Time of a round that verifies this many draft tokens of this many sequences.
   [[nodiscard]] double round_time(std::size_t tokens, std::size_t sequences) const {
     if (tokens == 0) return row_times_.front();
     const auto last = static_cast<double>(row_times_.size() - 1);

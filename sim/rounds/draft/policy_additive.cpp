@@ -32,8 +32,8 @@ PolicyEntry additive_policy() {
   using P = Additive::Params;
   static const config::Fields<P> fields = {
       {"first", &P::first, "draft length of a sequence's first round", config::between(1, kMaxDraftLength)},
-      {"up", &P::up, "added after full acceptance", config::between(1, kMaxDraftLength)},
-      {"down", &P::down, "taken off otherwise, down to 1", config::between(1, kMaxDraftLength)},
+      {"up", &P::up, "tokens added after full acceptance", config::between(1, kMaxDraftLength)},
+      {"down", &P::down, "tokens removed otherwise, down to 1", config::between(1, kMaxDraftLength)},
   };
   return {{"additive", "drafts more after a round that accepted everything, and less after any other",
            "Hugging Face transformers, num_assistant_tokens_schedule: heuristic", fields},

@@ -19,7 +19,7 @@ class Bandit final : public LengthPolicy {
   [[nodiscard]] std::unique_ptr<LengthPolicy> with_round_times(const std::vector<double>& round_times) const override {
     return std::make_unique<Bandit>(static_cast<int>(arms_), round_times, sequences_);
   }
-  // `judged` holds, of each length from 1 on, the mean of its tokens per time, and behind these how many rounds had it.
+  // `judged` holds the mean tokens per time of each length from 1 on, followed by the number of rounds of each length.
   [[nodiscard]] Memory start() const override {
     Memory memory{.length = 1, .rounds = 1};
     memory.judged.resize(2 * arms_, {0.0, false});
@@ -57,8 +57,7 @@ class Bandit final : public LengthPolicy {
 PolicyEntry bandit_policy() {
   using P = Bandit::Params;
   static const config::Fields<P> fields = {
-      {"arms", &P::arms, "lengths that are tried: 1 to so many, and no more than draft_length",
-       config::between(1, kMaxDraftLength)},
+      {"arms", &P::arms, "lengths that are tried: 1 to this number, at most draft_length", config::between(1, kMaxDraftLength)},
   };
   return {{"bandit", "tries each draft length in turn, then uses the one with the most tokens per time",
            "Hou et al. (BanditSpec), arXiv 2505.15141; sail-sg/BanditSpec, generate_utils.py (ucb_length_spec_generate), commit "

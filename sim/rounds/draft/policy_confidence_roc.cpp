@@ -7,8 +7,8 @@ namespace specsim::draft {
 
 namespace {
 
-// The threshold that wastes least: a quarter of the cost for a rejected token that it lets pass, three quarters for an accepted
-// one that it stops at; the largest of several. `judged` has both kinds.
+// The threshold of least waste: a rejected token that passes costs a quarter, an accepted one that is stopped costs three
+// quarters; ties go to the largest threshold. `judged` has both kinds.
 double least_waste(std::vector<std::pair<double, bool>> judged) {
   std::sort(judged.begin(), judged.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   const auto accepted =
@@ -45,7 +45,7 @@ class ConfidenceRoc final : public LengthPolicy {
   [[nodiscard]] bool remembers_tokens() const override { return params_.every_round; }
   void observe_tokens(Memory& memory, std::span<const double> probabilities, int accepted) const override {
     if (memory.threshold == 0.0 || !params_.every_round) return;
-    // What stands behind the first rejected token was not judged.
+    // Tokens after the first rejected one were not judged.
     const std::size_t judged = std::min(probabilities.size(), static_cast<std::size_t>(accepted) + 1);
     for (std::size_t i = 0; i < judged; ++i) memory.judged.emplace_back(probabilities[i], i < static_cast<std::size_t>(accepted));
     constexpr std::size_t kFewest = 5;
@@ -67,7 +67,7 @@ PolicyEntry confidence_roc_policy() {
   static const config::Fields<P> fields = {
       {"first", &P::first, "threshold of a sequence's first rounds; 0: drafting never stops", config::between(0, 1)},
       {"takes_hold", &P::every_round,
-       "when a new threshold does: next_request, as shipped, in which a sequence keeps its first one; next_round, as was meant",
+       "when a new threshold applies: next_request, as shipped (a sequence keeps its first one); next_round, as intended",
        config::one_of<bool>({{"next_request", false}, {"next_round", true}})},
   };
   return {{"confidence_roc", "a confidence threshold that transformers meant to learn from what was accepted",

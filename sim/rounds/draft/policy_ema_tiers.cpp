@@ -16,8 +16,8 @@ namespace {
 class EmaTiers final : public LengthPolicy {
  public:
   struct Params {
-    std::vector<int> tiers;  // empty: by the batch
-    int first = -1;          // no tier: the middle one
+    std::vector<int> tiers;  // empty: chosen by the batch
+    int first = -1;          // if it is not a tier: the middle one
     double weight = 0.2;
     int warm_up = 10;
     int every = 5;
@@ -49,17 +49,17 @@ class EmaTiers final : public LengthPolicy {
     const std::vector<int>& tiers = params_.tiers;
     const auto begun = static_cast<std::size_t>(std::lower_bound(tiers.begin(), tiers.end(), memory.length) - tiers.begin());
     std::size_t tier = begun;
-    if (tiers[tier] == 0) {  // nothing was drafted: the next tier is a try, from an average that says nothing for or against it
+    if (tiers[tier] == 0) {  // nothing was drafted: the next tier is a trial, since the average holds no evidence
       tier = std::min(tier + 1, tiers.size() - 1);
       if (tiers[tier] > 0 && memory.value < 0.0) memory.value = tiers[tier] - 1.0;
       memory.length = tiers[tier];
       return;
     }
-    // No drafts at all is reached by an average below .5, as one draft would be.
+    // An average below .5 leads to no drafts, as if from one draft.
     while (tier > 0 && memory.value <= std::max(tiers[tier - 1], 1) - 0.5 + *params_.down) --tier;
     if (tier == begun)
       while (tier + 1 < tiers.size() && memory.value > tiers[tier] - 0.5 + params_.up) ++tier;
-    if (params_.ceiling > 0.0 && tier <= begun) {  // never holds a step up
+    if (params_.ceiling > 0.0 && tier <= begun) {  // does not limit a step up
       const double most = std::max(1.0, std::ceil(memory.value * params_.ceiling));
       while (tier > 0 && tiers[tier] > most) --tier;
     }
@@ -70,10 +70,10 @@ class EmaTiers final : public LengthPolicy {
   int sequences_;
 };
 
-constexpr double kDown = -0.25;  // down_hysteresis, where a configuration does not name it
+constexpr double kDown = -0.25;  // down_hysteresis, if a configuration does not set it
 
 struct BatchDefault {
-  int batch = 1;  // the smallest batch that it holds for
+  int batch = 1;  // the smallest batch that it applies to
   std::vector<int> tiers;
   double down = 0.0;
 };
@@ -93,19 +93,21 @@ PolicyEntry ema_tiers_policy() {
   using P = EmaTiers::Params;
   static const config::Fields<P> fields = {
       {"tiers", &P::tiers,
-       "draft lengths, increasing, 0 for none; left out: [1, 3, 5, 7] from batch 1 on, [0, 1, 3] from 8, [0, 1] from 32, [0] "
+       "draft lengths, increasing, 0 for none; default: [1, 3, 5, 7] from batch 1 on, [0, 1, 3] from 8, [0, 1] from 32, [0] "
        "from 64",
        config::between(0, kMaxDraftLength), config::optional},
-      {"first", &P::first, "tier that begins, --speculative-num-steps of SGLang; left out, or not a tier: the middle one",
+      {"first", &P::first, "first draft length, --speculative-num-steps of SGLang; if left out or not a tier: the middle tier",
        config::between(0, kMaxDraftLength), config::optional},
       {"weight", &P::weight, "weight of the newest round in the average", config::above(0, 1)},
       {"warm_up", &P::warm_up, "rounds before the average is looked at", config::between(0, 1e6)},
-      {"every", &P::every, "rounds from one look at the average to the next; the first look comes so many after warm_up",
+      {"every", &P::every, "rounds between decisions; the first decision comes this many rounds after warm_up",
        config::between(1, 1e6)},
-      {"up", &P::up, "added to the threshold of a step up", config::between(-64, 64)},
-      {"down", &P::down, "added to that of a step down; left out: -0.25, but 0 from batch 8 on where tiers are left out too",
+      {"up", &P::up, "added to the threshold for a longer draft", config::between(-64, 64)},
+      {"down", &P::down,
+       "added to the threshold for a shorter draft; default: -0.25, but 0 from batch 8 on if tiers are left out too",
        config::between(-64, 64)},
-      {"ceiling", &P::ceiling, "times the average: the longest draft but after a step up; 0: none", config::at_least(0)},
+      {"ceiling", &P::ceiling, "factor of the average that limits the draft length, except after a step up; 0: no limit",
+       config::at_least(0)},
   };
   return {{"ema_tiers", "one draft length for the batch, chosen from a few tiers by a moving average of accepted tokens",
            "SGLang, sgl-project/sglang, python/sglang/srt/speculative/adaptive_spec_params.py (strategy ema), commit 015c872",

@@ -27,19 +27,19 @@ class Goodput final : public LengthPolicy {
   }
   void observe(Memory& memory, int drafted, int accepted) const override { observe_batch(memory, drafted, {&accepted, 1}); }
   void observe_batch(Memory& memory, int drafted, std::span<const int> accepted) const override {
-    // alpha from the round's tries; a round that drafts nothing tells nothing.
+    // Estimates alpha from the round's trials; a round without drafts gives no information.
     double tries = 0.0;
     for (const int own : accepted) tries += own < drafted ? own + 1 : own;
     if (tries > 0.0)
       memory.value += params_.weight * (std::accumulate(accepted.begin(), accepted.end(), 0.0) / tries - memory.value);
     memory.length = best(memory.value);
     memory.rounds = drafted == 0 ? memory.rounds + 1 : 0;
-    // Where the estimate drafts nothing, only a try tells whether drafting would pay by now.
+    // If the estimate drafts nothing, only a trial can show whether drafting pays again.
     if (memory.length == 0 && memory.rounds >= params_.probe && round_times_.size() > 1) memory.length = 1;
   }
 
  private:
-  // The draft length of the most expected tokens per time.
+  // The draft length with the most expected tokens per time.
   [[nodiscard]] int best(double alpha) const {
     double tokens = 0.0;
     double next = 1.0;
@@ -66,7 +66,8 @@ PolicyEntry goodput_entry(const char* name, const char* summary, bool of_batch) 
   static const config::Fields<P> fields = {
       {"first_alpha", &P::first_alpha, "the estimate before the first round", config::between(0, 1)},
       {"weight", &P::weight, "weight of the newest round in the moving average", config::above(0, 1)},
-      {"probe", &P::probe, "after so many rounds in a row without drafts one token is drafted, to see", config::between(1, 1e6)},
+      {"probe", &P::probe, "after this many rounds in a row without drafts, one token is drafted as a trial",
+       config::between(1, 1e6)},
   };
   return {
       {name, summary, "Liu et al. (SmartSpec), arXiv 2406.14066", fields},

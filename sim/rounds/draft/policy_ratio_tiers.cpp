@@ -50,8 +50,8 @@ PolicyEntry ratio_tiers_policy() {
   static const config::Fields<P> fields = {
       {"tiers", &P::tiers, "draft lengths, increasing", config::between(1, kMaxDraftLength), config::required},
       {"weight", &P::weight, "weight of the newest round in the average", config::above(0, 1)},
-      {"up", &P::up, "above it a tier up", config::between(0, 1)},
-      {"down", &P::down, "below it a tier down", config::between(0, 1)},
+      {"up", &P::up, "average above which the length rises by a tier", config::between(0, 1)},
+      {"down", &P::down, "average below which the length falls by a tier", config::between(0, 1)},
   };
   return {{"ratio_tiers", "each sequence steps between a few draft lengths when its average of accepted / drafted leaves a band",
            "", fields},
@@ -61,7 +61,7 @@ PolicyEntry ratio_tiers_policy() {
             if (!check_tiers(arguments, 1, choice.longest, diagnostics)) return nullptr;
             if (params.tiers.empty() || params.down >= params.up) {
               diagnostics.add(arguments.where(), params.tiers.empty() ? "tiers is empty, allowed: at least one draft length"
-                                                                      : "down is not below up, allowed: down below up");
+                                                                      : "down must be below up, allowed: down below up");
               return nullptr;
             }
             return std::make_unique<RatioTiers>(params);

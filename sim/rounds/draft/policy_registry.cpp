@@ -2,7 +2,7 @@
 
 namespace specsim::draft {
 
-// One line here and one file beside it add a policy.
+// To add a policy, add one line here and one file in this folder.
 #define SPECSIM_POLICIES(X) \
   X(additive)               \
   X(table)                  \

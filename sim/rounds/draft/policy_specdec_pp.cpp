@@ -20,7 +20,7 @@ class SpecDecPlus final : public LengthPolicy {
   [[nodiscard]] bool looks_along() const override { return true; }
   [[nodiscard]] bool goes_on_along(std::span<const Drafted> path) const override {
     if (static_cast<int>(path.size()) < params_.shortest) return true;
-    // The last token came out of the pass that read the ones before it: the head has judged these alone.
+    // The last token was produced by the pass that read the earlier ones, so the head has judged only those.
     double all_accepted = 1.0;
     for (const Drafted& token : path.first(path.size() - 1))
       all_accepted *= params_.by_draft ? token.probability : token.acceptance;
@@ -38,9 +38,9 @@ PolicyEntry specdec_pp_policy() {
   using P = SpecDecPlus::Params;
   static const config::Fields<P> fields = {
       {"threshold", &P::threshold, "P(a token is rejected) above which drafting stops (stop_threshold)", config::between(0, 1)},
-      {"shortest", &P::shortest, "tokens drafted at least (bound)", config::between(1, kMaxDraftLength)},
+      {"shortest", &P::shortest, "fewest tokens drafted (bound)", config::between(1, kMaxDraftLength)},
       {"head", &P::by_draft,
-       "what is taken for a token's chance of acceptance: min(1, target / draft), or the draft's probability of it",
+       "estimate of a token's acceptance probability: min(1, target / draft), or the draft's probability of it",
        config::one_of<bool>({{"perfect", false}, {"draft", true}})},
   };
   return {{"specdec_pp", "SpecDec++ stops drafting where a rejection among the drafted tokens has become likely",

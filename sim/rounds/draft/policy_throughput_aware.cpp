@@ -49,7 +49,7 @@ class ThroughputAware final : public LengthPolicy {
   }
 
  private:
-  // What is learnt of a position: how many shares of the batch its window holds, and these, the newest last.
+  // Learnt per position: the number of batch shares in its window, then these shares, the newest last.
   [[nodiscard]] std::size_t row() const { return own_.window + 1; }
   [[nodiscard]] std::size_t seen(const Memory& memory, int position) const {
     return static_cast<std::size_t>(memory.learnt[static_cast<std::size_t>(position) * row()]);
@@ -63,8 +63,8 @@ class ThroughputAware final : public LengthPolicy {
       *count += 1.0;
     shares[static_cast<std::size_t>(*count) - 1] = share;
   }
-  // The share of the batch that accepts so many tokens and one more: the window's mean. A position that was not drafted continues
-  // the geometric decay from the first position to the last one before it; nullopt where nothing is known yet.
+  // The share of the batch that accepts this many tokens and one more: the window's mean. A position that was not drafted
+  // continues the geometric decay from the first position to the last known one; nullopt if nothing is known yet.
   [[nodiscard]] std::optional<double> rate(const Memory& memory, int position, const std::vector<double>& before) const {
     if (const std::size_t n = seen(memory, position); n > 0) {
       const double* const shares = memory.learnt.data() + static_cast<std::size_t>(position) * row() + 1;
@@ -76,7 +76,7 @@ class ThroughputAware final : public LengthPolicy {
     const double decay = std::pow(before.back() / before[0], 1.0 / (static_cast<double>(before.size()) - 1.0));
     return std::clamp(before.back() * decay, 0.0, before.back());
   }
-  // Takes the candidate of the most expected tokens per time, where it beats the length at hand by the margin.
+  // Switches to the candidate with the most expected tokens per time, if it beats the present length by the margin.
   void move(Memory& memory) const {
     std::vector<double> rates;
     double tokens = 1.0;
@@ -99,7 +99,7 @@ class ThroughputAware final : public LengthPolicy {
     }
     if (best == memory.length || (own > 0.0 && !(most > own * (1.0 + own_.margin)))) return;
     for (int position = best; position < std::min(memory.length, own_.candidates.back()); ++position)
-      memory.learnt[static_cast<std::size_t>(position) * row()] = 0.0;  // begins anew when it is drafted again
+      memory.learnt[static_cast<std::size_t>(position) * row()] = 0.0;  // starts from zero when it is drafted again
     memory.length = best;
   }
 
@@ -119,13 +119,13 @@ PolicyEntry throughput_aware_policy() {
        {{"candidates",
          config::Type::number_list,
          "",
-         "draft lengths, increasing; left out: those of [1, 3, 5, 7] that the drafter drafts",
+         "draft lengths, increasing; default: those of [1, 3, 5, 7] that the drafter can draft",
          config::between(1, kMaxDraftLength),
          {}},
         {"first",
          config::Type::integer,
          "",
-         "length that begins, --speculative-num-steps of SGLang; left out, or no candidate: the middle one",
+         "first draft length, --speculative-num-steps of SGLang; if left out or not a candidate: the middle one",
          config::between(1, kMaxDraftLength),
          {}},
         {"window",
@@ -134,17 +134,17 @@ PolicyEntry throughput_aware_policy() {
          "rounds that the acceptance of a position is averaged over",
          config::between(1, 4096),
          {}},
-        {"every", config::Type::integer, "5", "rounds from one decision to the next", config::between(1, 1e6), {}},
+        {"every", config::Type::integer, "5", "rounds between decisions", config::between(1, 1e6), {}},
         {"margin",
          config::Type::number,
          "0.1",
-         "part by which another length must be better than the present one to be taken",
+         "relative gain that another length must have over the present one",
          config::between(0, 10),
          {}}},
        "The score of a length is (1 + sum over its positions of the share of the batch that accepted this position) / (time of a "
        "round), with the shares averaged over a window. Times come from the config's cost model and batch, as SGLang measures "
        "its rounds when it starts. Nothing changes before the windows of the present length are full. A position that was not "
-       "drafted yet continues the decay of those before it; a shorter length forgets the positions behind it. "
+       "drafted yet continues the decay of those before it; a shorter length forgets the later positions. "
        "Unlike goodput it cannot stop drafting, and it assumes no single alpha."},
       [](const config::Arguments& arguments, const LengthChoice& choice,
          Diagnostics& diagnostics) -> std::unique_ptr<LengthPolicy> {

@@ -44,9 +44,9 @@ class PromptLookup final : public TextDrafter {
 DrafterEntry prompt_lookup_drafter() {
   using P = PromptLookup::Params;
   static const config::Fields<P> fields = {
-      {"draft_length", &P::draft_length, "tokens copied at most", config::between(1, kMaxDraftLength), config::required},
-      {"max_ngram", &P::max_ngram, "last tokens to look for, at first", config::between(1, 64)},
-      {"min_ngram", &P::min_ngram, "last tokens to look for, at least", config::between(1, 64)},
+      {"draft_length", &P::draft_length, "most tokens copied", config::between(1, kMaxDraftLength), config::required},
+      {"max_ngram", &P::max_ngram, "last tokens to search for, at first", config::between(1, 64)},
+      {"min_ngram", &P::min_ngram, "last tokens to search for, at least", config::between(1, 64)},
   };
   return {{"prompt_lookup", "copies what followed an earlier occurrence of the last tokens, in the prompt or the text",
            "Saxena, prompt lookup decoding, 2023; Hugging Face transformers, prompt_lookup_num_tokens", fields},

@@ -27,9 +27,9 @@ tokens::Tree rank_tree(const std::vector<std::vector<double>>& acceptance, int n
   using Path = std::vector<int>;
   struct Candidate {
     double value = 0.0;
-    double above = 1.0;  // the value of its parent
+    double above = 1.0;  // its parent's value
     Path path;
-    // The most valuable first; of equals the shorter, then the lower ranks.
+    // The most valuable first; ties: the shorter path, then the lower ranks.
     bool operator<(const Candidate& other) const {
       if (value != other.value) return value > other.value;
       return path.size() != other.path.size() ? path.size() < other.path.size() : path < other.path;
@@ -43,7 +43,7 @@ tokens::Tree rank_tree(const std::vector<std::vector<double>>& acceptance, int n
     open.push_back({above * own, above, std::move(path)});
     std::push_heap(open.begin(), open.end(), later);
   };
-  // Opens the children of a path that can be taken first.
+  // Adds the children of a path that may be taken next.
   const auto add_children = [&](double above, const Path& parent) {
     if (parent.size() == acceptance.size()) return;
     const auto row = static_cast<int>(acceptance[parent.size()].size());

@@ -5,7 +5,7 @@
 namespace specsim::draft {
 
 tokens::Tree recycling_tree() {
-  // Level by level, the parents' order kept.
+  // Level by level, in the order of the parents.
   static const std::vector<std::vector<int>> paths = {{0},
                                                       {1},
                                                       {2},
@@ -97,7 +97,7 @@ tokens::Tree recycling_tree() {
 
 void recycled_tree(const tokens::Tree& tree, const RecycledMemory& memory, Token last, ChosenBlock& block) {
   constexpr int kLeftOut = -1;
-  std::vector<int> place(tree.nodes.size(), kLeftOut);  // [node of the tree]: in the block
+  std::vector<int> place(tree.nodes.size(), kLeftOut);  // [node of the tree]: its node in the block
   place[0] = 0;
   for (std::size_t node = 1; node < tree.nodes.size(); ++node) {
     const tokens::Tree::Node& own = tree.nodes[node];

@@ -1,4 +1,4 @@
-// What Token Recycling keeps: behind each token the target's likeliest ones where it was last verified.
+// The memory of Token Recycling: for each token, the target's likeliest successors when it was last verified.
 #pragma once
 
 #include "sim/rounds/draft/drafter.h"
@@ -18,12 +18,12 @@ class RecycledMemory final : public BlockDrafter::Memory {
 // The shipped template of 80 tokens.
 tokens::Tree recycling_tree();
 
-// Fills the tree behind the text's last token, level by level, by what is kept; children of a token that has not been verified
-// yet, and ranks that are not kept, are left out.
+// Fills the tree after the text's last token, level by level, from the memory. Omits children of tokens that have not been
+// verified yet, and ranks that are not kept.
 void recycled_tree(const tokens::Tree& tree, const RecycledMemory& memory, Token last, ChosenBlock& block);
 
-// Keeps what the target says behind the text's last token and behind every token of the block, accepted or not: the round's own
-// pass tells it, for the rounds to come. Of a token that occurs twice in the pass the last occurrence holds.
+// Stores the target's likeliest successors of the text's last token and of every token of the block, accepted or not. The round's
+// own pass computes them, for later rounds. For a token that occurs twice in the pass, the last occurrence counts.
 void recycle(Sight& sight, const ChosenBlock& block, RecycledMemory& memory);
 
 }  // namespace specsim::draft

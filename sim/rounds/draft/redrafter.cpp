@@ -54,8 +54,8 @@ DrafterEntry redrafter_drafter() {
   using P = ReDrafter::Params;
   static const config::Fields<P> fields = {
       {"beams", &P::beams, "candidates; the program's examples take up to 45 (BeamShape.width)", config::between(1, 64)},
-      {"draft_length", &P::draft_length, "tokens of each (BeamShape.length of 4 counts the target's own token before them)",
-       config::between(1, 16)},
+      {"draft_length", &P::draft_length,
+       "tokens of each candidate (BeamShape.length of 4 counts the target's own token before them)", config::between(1, 16)},
   };
   return {
       {"redrafter", "a small recurrent head on the target's state, searched with beams",

@@ -2,7 +2,7 @@
 
 namespace specsim::draft {
 
-// One line here and one file beside it add a drafter.
+// To add a drafter, add one line here and one file in this folder.
 #define SPECSIM_DRAFTERS(X) \
   X(chain)                  \
   X(tree_static)            \

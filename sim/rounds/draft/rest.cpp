@@ -23,11 +23,11 @@ class Rest final : public TextDrafter {
   void choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) const override {
     const std::span<const Token> text = sight.text();
     for (std::size_t length = std::min(params_.longest, text.size()); length >= params_.shortest; --length) {
-      std::map<std::vector<Token>, std::size_t> counts;  // how often each beginning follows the text's last `length` tokens
+      std::map<std::vector<Token>, std::size_t> counts;  // how often each prefix follows the text's last `length` tokens
       if (!count(text.last(length), counts)) continue;
       std::vector<std::pair<std::size_t, std::vector<Token>>> beginnings;
       for (const auto& [tokens, times] : counts) beginnings.emplace_back(times, tokens);
-      // No beginning is commoner than one that is shorter by a token, so that the first so many are a tree.
+      // No prefix is more common than its own prefixes, so the first n of them form a tree.
       std::stable_sort(beginnings.begin(), beginnings.end(), [](const auto& a, const auto& b) {
         return a.first != b.first ? a.first > b.first : a.second.size() < b.second.size();
       });
@@ -39,7 +39,7 @@ class Rest final : public TextDrafter {
   }
 
  private:
-  // False where the pattern stands nowhere.
+  // False if the pattern occurs nowhere.
   bool count(std::span<const Token> pattern, std::map<std::vector<Token>, std::size_t>& counts) const {
     bool found = false;
     for (const std::vector<Token>& document : params_.datastore) {
@@ -66,16 +66,15 @@ class Rest final : public TextDrafter {
 DrafterEntry rest_drafter() {
   using P = Rest::Params;
   static const config::Fields<P> fields = {
-      {"datastore", &P::datastore, "documents, as tokens: texts like those that are decoded", config::at_least(0),
+      {"datastore", &P::datastore, "documents, as tokens: texts similar to those that are decoded", config::at_least(0),
        config::required},
-      {"longest", &P::longest, "end of the text that is looked for first", config::between(1, 256)},
-      {"shortest", &P::shortest, "end of the text that is looked for last; behind it nothing is drafted",
-       config::between(1, 256)},
-      {"draft_length", &P::draft_length, "tokens of a path at most", config::between(1, kMaxDraftLength)},
-      {"nodes", &P::nodes, "beginnings that are drafted at most", config::between(1, kMaxNodes)},
+      {"longest", &P::longest, "tokens of the longest suffix of the text that is searched for", config::between(1, 256)},
+      {"shortest", &P::shortest, "tokens of the shortest one; if it is not found, nothing is drafted", config::between(1, 256)},
+      {"draft_length", &P::draft_length, "most tokens of a path", config::between(1, kMaxDraftLength)},
+      {"nodes", &P::nodes, "most continuations that are drafted", config::between(1, kMaxNodes)},
   };
   return {{"rest",
-           "REST retrieves from a datastore what followed the longest end of the text, and drafts the commonest beginnings as a "
+           "REST retrieves from a datastore what followed the longest suffix of the text, and drafts the most common ones as a "
            "tree",
            "He et al. (REST), arXiv 2311.08252; FasterDecoding/REST, DraftRetriever/src/lib.rs (search), commit 05f57b0", fields,
            "", "datastore: [[0, 1, 0, 2, 1, 0, 0, 1, 0, 2]], shortest: 1"},

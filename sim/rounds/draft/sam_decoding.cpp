@@ -12,14 +12,14 @@ namespace specsim::draft {
 
 namespace {
 
-// Where the longest end of the text stands first, as the suffix automaton of a sequence tells it: no state is built, the ends
-// that the sequence's places share with the text say the same.
+// The first place at which the longest suffix of the text occurs, as the suffix automaton of a sequence reports it. No automaton
+// is built: the suffixes that earlier places share with the text give the same answer.
 struct FirstPlace {
-  std::size_t length = 0;  // length of the shared end; 0: none
+  std::size_t length = 0;  // length of the shared suffix; 0: none
   std::size_t next = 0;    // place behind it
 };
 
-// shared[i]: how many tokens before place i + 1 are the text's last ones.
+// shared[i]: how many tokens before place i + 1 equal the text's last ones.
 std::vector<std::size_t> shared_ends(std::span<const Token> sequence, std::span<const Token> text) {
   std::vector<std::size_t> shared(sequence.size(), 0);
   for (std::size_t end = 1; end <= sequence.size(); ++end) {
@@ -36,7 +36,7 @@ FirstPlace first_of(const std::vector<std::size_t>& shared, std::size_t length) 
   return {};
 }
 
-// The program's tree of 60 tokens for what it recycles (token_recycle.json), level by level: the children of each node.
+// The program's tree of 60 tokens for recycling (token_recycle.json), level by level: the children of each node.
 tokens::Tree sam_recycling_tree() {
   constexpr std::array<int, 54> kChildren = {7, 6, 5, 3, 2, 2, 1, 1, 3, 2, 2, 1, 1, 0, 3, 2, 1, 1, 0, 1, 1, 0, 1, 0, 1, 0, 1,
                                              0, 2, 1, 0, 1, 0, 0, 0, 0, 0, 2, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 2, 0, 1, 0, 1};
@@ -82,7 +82,7 @@ class SamDecoding final : public BlockDrafter {
   [[nodiscard]] Work work(int nodes) const override { return {{}, 1.0 + nodes}; }
 
  private:
-  // What followed the longest end, in the text or in the corpus; empty where it is too short.
+  // The tokens that followed the longest suffix, in the text or in the corpus; empty if the suffix is too short.
   [[nodiscard]] std::vector<Token> copied(std::span<const Token> text) const {
     if (text.empty()) return {};
     const auto most = static_cast<std::size_t>(params_.draft_length);
@@ -105,7 +105,7 @@ class SamDecoding final : public BlockDrafter {
       const std::span<const Token> rest = document.subspan(other.next);
       return {rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(std::min(most, rest.size()))};
     }
-    // A shorter end that stands earlier, while fewer tokens follow than are drafted.
+    // Takes shorter suffixes, which occur earlier, while fewer tokens follow than are drafted.
     while (own.length > 0 && history.size() - own.next <= most) {
       std::size_t shorter = 0;
       for (const std::size_t one : shared)
@@ -128,16 +128,16 @@ class SamDecoding final : public BlockDrafter {
 DrafterEntry sam_decoding_drafter() {
   using P = SamDecoding::Params;
   static const config::Fields<P> fields = {
-      {"draft_length", &P::draft_length, "tokens that are copied at most (n_predicts of 40, which counts the text's last token)",
+      {"draft_length", &P::draft_length, "most tokens copied (n_predicts of 40, which counts the text's last token)",
        config::between(1, kMaxDraftLength)},
       {"threshold", &P::threshold, "shortest match that is copied (len_threshold)", config::between(1, 256)},
-      {"bias", &P::bias, "tokens that an end in the corpus must be longer than one in the text (len_bias)",
+      {"bias", &P::bias, "tokens by which a match in the corpus must be longer than one in the text (len_bias)",
        config::between(0, 256)},
       {"corpus", &P::corpus, "documents, as tokens, that the static automaton is built of", config::at_least(0),
        config::optional},
-      {"otherwise", &P::recycles, "what is drafted where no end is long enough",
+      {"otherwise", &P::recycles, "the drafter to use if no match is long enough",
        config::one_of<bool>({{"token_recycling", true}, {"nothing", false}})},
-      {"kept", &P::kept, "likeliest followers that token_recycling keeps for each token", config::between(1, 64)},
+      {"kept", &P::kept, "number of likeliest followers that token_recycling keeps for each token", config::between(1, 64)},
   };
   return {{"sam_decoding",
            "copies what followed the longest earlier match of the text's end, in the text or in a corpus, found by "

@@ -47,7 +47,7 @@ SequoiaProgramme::SequoiaProgramme(std::span<const double> acceptance, int budge
 
 tokens::Tree SequoiaProgramme::tree(int nodes, int depth) const {
   tokens::Tree tree;
-  // What each node of the tree has below it: nodes with itself, and levels.
+  // The subtree of each node of the tree: number of nodes including itself, and number of levels.
   std::vector<std::pair<int, int>> below = {{nodes + 1, depth}};
   SPECSIM_CHECK(best(nodes + 1, depth).value > kNo, "no tree of {} nodes on {} levels", nodes, depth);
   for (std::size_t parent = 0; parent < below.size(); ++parent) {

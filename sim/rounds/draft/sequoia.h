@@ -1,4 +1,4 @@
-// The best tree for siblings that are accepted by rank, whatever the context: a dynamic programme over size, depth and children.
+// The best tree if siblings are accepted by rank, whatever the context: a dynamic programme over size, depth and children.
 #pragma once
 
 #include "sim/rounds/tokens/tree.h"
@@ -10,11 +10,11 @@
 
 namespace specsim::draft {
 
-// acceptance[i]: the probability that the i-th sibling is the accepted one, given that their parent is. A node counts with the
-// product along its path, the root with 1: the sum is the expected tokens per round.
+// acceptance[i]: the probability that the i-th sibling is the accepted one, given that their parent is. A node's value is the
+// product along its path, the root's is 1; the sum of the values is the expected tokens per round.
 class SequoiaProgramme {
  public:
-  // budget: drafted nodes at most; depth: levels at most. O(budget^2 depth acceptance.size()) time.
+  // budget: most drafted nodes; depth: most levels. O(budget^2 depth acceptance.size()) time.
   SequoiaProgramme(std::span<const double> acceptance, int budget, int depth);
 
   // Expected tokens per round of the best tree with `nodes` drafted nodes on at most `depth` levels.
@@ -34,7 +34,7 @@ class SequoiaProgramme {
            static_cast<std::size_t>(size);
   }
 
-  std::size_t sizes_;  // budget + 2: a subtree's nodes, its own root included
+  std::size_t sizes_;  // budget + 2: sizes of a subtree, its own root included
   std::size_t ranks_;
   std::vector<Best> best_;            // [depth][size]: over all numbers of children
   std::vector<std::uint16_t> share_;  // [depth][children][size]: nodes of the last child's subtree

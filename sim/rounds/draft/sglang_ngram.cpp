@@ -13,14 +13,14 @@ namespace specsim::draft {
 
 namespace {
 
-// Strings of tokens that were inserted, and their beginnings.
+// The inserted strings of tokens and their prefixes.
 class Trie {
  public:
   using Place = std::uint32_t;  // a string; 0: the empty one, or none
   struct Node {
     Token token = 0;
     std::uint32_t times = 0;
-    std::vector<Place> children;  // the one that was inserted last comes first
+    std::vector<Place> children;  // the one inserted last comes first
   };
 
   explicit Trie(std::size_t depth) : depth_(depth) {}
@@ -33,7 +33,7 @@ class Trie {
     return 0;
   }
 
-  // The last `depth` tokens of the text, from each of them on.
+  // Inserts the strings that begin in the last `depth` tokens of the text and reach to its end.
   void insert(std::span<const Token> text) {
     const std::span<const Token> window = text.last(std::min(text.size(), depth_));
     for (std::size_t from = 0; from < window.size(); ++from) {
@@ -65,16 +65,16 @@ struct TrieMemory final : BlockDrafter::Memory {
   explicit TrieMemory(Trie of_past) : trie(std::move(of_past)) {}
   [[nodiscard]] std::unique_ptr<Memory> copy() const override { return std::make_unique<TrieMemory>(*this); }
   Trie trie;
-  std::vector<Trie::Place> ends;  // [length - 1]: the text's last tokens in the trie; 0: not there
-  std::size_t length = 0;         // tokens of the text that they are the ends of; 0: none yet
+  std::vector<Trie::Place> ends;  // [length - 1]: the text's last tokens in the trie; 0: not in it
+  std::size_t length = 0;         // tokens of the text that `ends` belongs to; 0: none yet
 };
 
-// The tokens that are drafted, in the order in which they were found.
+// The draft tokens, in the order in which they were found.
 class Found {
  public:
   explicit Found(int most) : most_(most) {}
   [[nodiscard]] bool full() const { return static_cast<int>(nodes_.size()) > most_; }
-  // The node of a token behind another; a new one where there is none yet.
+  // The child node of a token after another; created if it does not exist.
   int add(int parent, Token token) {
     for (const int child : nodes_[static_cast<std::size_t>(parent)].children)
       if (nodes_[static_cast<std::size_t>(child)].path.back() == token) return child;
@@ -125,7 +125,7 @@ class SglangNgram final : public TextDrafter {
     auto& kept = static_cast<TrieMemory&>(*memory);
     const std::span<const Token> text = sight.text();
     if (text.empty()) return;
-    // What a round emits goes into the trie while the next one is verified.
+    // The tokens of a round enter the trie while the next round is verified.
     if (kept.length > 0 && kept.length <= text.size()) {
       kept.trie.insert(text.first(kept.length));
       advance(kept, text.subspan(kept.length));
@@ -145,7 +145,7 @@ class SglangNgram final : public TextDrafter {
     add_paths(block, found.paths());
   }
 
-  // Every round verifies as many rows, whatever was found.
+  // Every round verifies the same number of rows, however many tokens were found.
   [[nodiscard]] Work work(int /*nodes*/) const override { return {{}, 1.0 + params_.nodes}; }
 
  private:
@@ -159,7 +159,7 @@ class SglangNgram final : public TextDrafter {
     }
   }
 
-  // The ends of the text that is longer by `emitted`: an end that was not in the trie before is not looked for again.
+  // Updates the suffixes after `emitted` more tokens. A suffix that was not in the trie before is not searched for again.
   static void advance(TrieMemory& kept, std::span<const Token> emitted) {
     for (const Token token : emitted) {
       std::vector<Trie::Place> longer(std::min(kept.ends.size() + 1, kept.trie.depth()), 0);
@@ -170,7 +170,8 @@ class SglangNgram final : public TextDrafter {
     }
   }
 
-  // Level by level, of each string the children that were inserted last: the fewer the longer the end and the deeper the level.
+  // Level by level, takes the children of each string that were inserted last. It takes fewer for a longer suffix and a deeper
+  // level.
   void newest(const Trie& trie, Trie::Place end, int length, Found& found) const {
     const int longest = params_.max_trie_depth - 1;
     const double step = static_cast<double>(params_.max_bfs_breadth - params_.min_bfs_breadth) / longest;
@@ -191,8 +192,8 @@ class SglangNgram final : public TextDrafter {
     }
   }
 
-  // The likeliest string first, by the shares of the commonest children; of equals the one that the standard library's heap
-  // gives.
+  // Takes the likeliest string first, by the shares of the most common children; ties follow the order of the standard library's
+  // heap.
   void commonest(const Trie& trie, Trie::Place end, Found& found) const {
     struct Open {
       int node;
@@ -229,19 +230,20 @@ class SglangNgram final : public TextDrafter {
 DrafterEntry sglang_ngram_drafter() {
   using P = SglangNgram::Params;
   static const config::Fields<P> fields = {
-      {"nodes", &P::nodes, "tokens drafted at most: speculative-num-draft-tokens without the text's last one",
+      {"nodes", &P::nodes, "most tokens drafted: speculative-num-draft-tokens without the text's last one",
        config::between(1, kMaxNodes)},
       {"max_trie_depth", &P::max_trie_depth,
-       "tokens of the text's end that go into the trie after each round, and of a string in it",
+       "last tokens of the text that are added to the trie after each round; also the longest string in it",
        config::between(2, kMaxDraftLength)},
       {"min_bfs_breadth", &P::min_bfs_breadth, "BFS: children of a string after the longest match",
        config::between(1, kMaxNodes)},
       {"max_bfs_breadth", &P::max_bfs_breadth,
        "BFS: children of a string after an empty match, linear in between; PROB: children of each string",
        config::between(1, kMaxNodes)},
-      {"match_type", &P::by_frequency, "BFS: level by level, what was inserted last; PROB: by how often it was inserted",
+      {"match_type", &P::by_frequency, "BFS: level by level, the newest insertions; PROB: the most frequent insertions",
        config::one_of<bool>({{"BFS", false}, {"PROB", true}})},
-      {"past", &P::past, "texts of earlier requests, as tokens: the trie is one for all", config::at_least(0), config::optional},
+      {"past", &P::past, "texts of earlier requests, as tokens: all requests share one trie", config::at_least(0),
+       config::optional},
   };
   return {{"sglang_ngram", "drafts a tree from a trie of recently emitted tokens",
            "SGLang, --speculative-algorithm NGRAM: sgl-project/sglang, kernels/jit/csrc/ngram_corpus/trie.cpp, commit 2e932a8, "

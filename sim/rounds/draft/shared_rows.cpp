@@ -26,27 +26,28 @@ config::Fields<SharedRows> shared_rows_fields(Sharer sharer) {
   const bool server = sharer == Sharer::server;
   const char* const round = server ? "step" : "round";
   const std::string confidence =
-      "a token's chance of acceptance: estimate, fitted while it runs to the log-odds of the draft's likeliest token and the "
-      "position; history, to the position alone; head, a trained head that is perfect";
+      "a token's chance of acceptance: estimate, fitted during the run to the log-odds of the draft's likeliest token and the "
+      "position; history, fitted to the position alone; head, a perfect trained head";
   return {
-      {"confidence", &P::confidence, confidence + (server ? "; left out: estimate where rounds are executed, else history" : ""),
+      {"confidence", &P::confidence, confidence + (server ? "; default: estimate if rounds are executed, else history" : ""),
        config::one_of<Confidence>(
            {{"estimate", Confidence::estimate}, {"history", Confidence::history}, {"head", Confidence::head}}),
        config::Default{server ? "" : "estimate"}},
       {"budget", &P::budget,
        fmt::format(
            "how many tokens the batch verifies: previous, the most expected tokens per time at the confidences of the {0} before "
-           "(vLLM); early_stop, one more while that raises them, at this {0}'s (DSpark); rows, as said",
+           "(vLLM); early_stop, one more while that raises them, at this {0}'s (DSpark); rows, a fixed number",
            round),
        config::one_of<RowBudget>(
            {{"previous", RowBudget::previous}, {"early_stop", RowBudget::early_stop}, {"rows", RowBudget::rows}})},
-      {"rows", &P::rows, "with budget: rows, drafted tokens that are verified of each sequence in the mean",
+      {"rows", &P::rows, "with budget: rows, mean number of draft tokens verified per sequence",
        config::between(0, kMaxDraftLength)},
-      {"refit", &P::refit, fmt::format("{}s from one fit of the estimate to the next", round), config::between(1, 1e6)},
+      {"refit", &P::refit, fmt::format("{}s between fits of the estimate", round), config::between(1, 1e6)},
       {"smoothing", &P::smoothing,
-       fmt::format("with budget: previous, weight of earlier {0}s in each sequence's moving mean of confidences (vLLM as merged: 0.8); "
-                   "0: the last {0} alone (vLLM's main branch since)",
-                   round),
+       fmt::format(
+           "with budget: previous, weight of earlier {0}s in each sequence's moving mean of confidences (vLLM as merged: 0.8); "
+           "0: the last {0} alone (vLLM's main branch since)",
+           round),
        config::Interval{0, 1, false, true}},
   };
 }
@@ -95,7 +96,7 @@ void AcceptanceFit::refit() {
   }
   double step = slope_score / slope_information * all / (all + kDamping);
   if (confidence_ != Confidence::estimate || !std::isfinite(step) || memory_[0] + step < 0.0)
-    step = 0.0;  // a surer draft is not accepted less
+    step = 0.0;  // a more certain draft is never accepted less often
   for (std::size_t k = 0; k < positions_; ++k) {
     double* const sums = own(k);
     const double own_step = (sums[3] - sums[1] * step) / (sums[2] + kRidge) * sums[4] / (sums[4] + kDamping);

@@ -1,5 +1,5 @@
-// A budget of rows that a batch shares out among its drafted tokens: estimates of which of them survive, and how large it is.
-// Both policies adaptive_verification go by it, decode's and the server's.
+// A budget of rows that a batch shares among its draft tokens: estimates of which tokens survive, and the size of the budget.
+// Both adaptive_verification policies use it: decode's and the server's.
 #pragma once
 
 #include "sim/foundation/config/fields.h"
@@ -12,20 +12,20 @@
 
 namespace specsim::draft {
 
-// What tells how likely a drafted token is accepted, before it is verified: what was accepted at its position, what the draft's
-// distribution there looks like, or how it overlaps with the target's.
+// How the probability that a draft token is accepted is estimated before verification: from past acceptance at its position, from
+// the draft's distribution there, or from that distribution's overlap with the target's.
 enum class Confidence { history, estimate, head };
 
-// How many tokens the batch verifies: as best_budget() has it for the round before, as budget_stopped_early() has it for this
-// one, or so many of each sequence.
+// How many tokens the batch verifies: best_budget() of the round before, budget_stopped_early() of this round, or a fixed number
+// per sequence.
 enum class RowBudget { previous, early_stop, rows };
 
 struct SharedRows {
-  std::optional<Confidence> confidence;  // nullopt: the best that is known
+  std::optional<Confidence> confidence;  // nullopt: the best one available
   RowBudget budget = RowBudget::previous;
-  double rows = 1.0;  // rows verified of each sequence in the mean, with RowBudget::rows
-  int refit = 100;    // rounds from one fit to the next
-  double smoothing = 0.0;  // weight of the mean so far in the moving mean of confidences that RowBudget::previous goes by
+  double rows = 1.0;       // rows verified of each sequence in the mean, with RowBudget::rows
+  int refit = 100;         // rounds from one fit to the next
+  double smoothing = 0.0;  // weight of the past mean in the moving mean of confidences, for RowBudget::previous
 
   [[nodiscard]] double smoothed(double before, double now) const { return smoothing * before + (1.0 - smoothing) * now; }
 
@@ -33,27 +33,27 @@ struct SharedRows {
     return static_cast<std::size_t>(rows * static_cast<double>(sequences) + 1e-9);
   }
 };
-// confidence, budget, rows, refit and smoothing. A decoder shares rows out once per round and knows how its drafts look; a server does so
-// once per step and may not know it.
+// confidence, budget, rows, refit and smoothing. A decoder shares rows out once per round and knows how its drafts look; a server
+// does so once per step and may not know it.
 enum class Sharer { decoder, server };
 config::Fields<SharedRows> shared_rows_fields(Sharer sharer);
 
-// The chance that each position's token is accepted once it is reached, learnt from what was: sigmoid(slope x + intercept[k]), x
-// the log-odds of the draft's likeliest token, one slope for all positions. vLLM's constants.
+// The probability that each position's token is accepted if it is reached, learnt from past acceptance: sigmoid(slope x +
+// intercept[k]). x is the log-odds of the draft's likeliest token; one slope for all positions. vLLM's constants.
 class AcceptanceFit {
  public:
-  // A fit of `positions`, kept in memory that start() made. Confidence::history leaves x out, and the positions' own rates are
-  // learnt; Confidence::head learns nothing, since an outlook has all.
+  // A fit of `positions`, kept in memory that start() made. Confidence::history drops x and learns the positions' own rates.
+  // Confidence::head learns nothing, since an outlook holds the answer.
   AcceptanceFit(std::vector<double>& memory, std::size_t positions, Confidence confidence)
       : memory_(memory), positions_(positions), confidence_(confidence) {}
   static std::vector<double> start(std::size_t positions, Confidence confidence);
 
-  // Of token k of a chain with these outlooks, at which Confidence::history does not look.
+  // For token k of a chain with these outlooks, which Confidence::history does not use.
   [[nodiscard]] double chance(std::span<const LengthPolicy::Outlook> outlooks, std::size_t k) const;
-  // Learns from a chain of which so many tokens were verified and so many accepted.
+  // Learns from a chain with this many verified and accepted tokens.
   void observe(std::span<const LengthPolicy::Outlook> outlooks, std::size_t verified, std::size_t accepted);
-  // One Newton step on the log-loss of what was observed since the last one, damped where that is little. The information matrix
-  // is an arrowhead, so that the slope's step is found by leaving out the intercepts one by one.
+  // One Newton step on the log-loss of the observations since the last fit, damped if these are few. The information matrix is an
+  // arrowhead, so the intercepts are eliminated one by one to find the slope's step.
   void refit();
 
  private:
@@ -68,17 +68,17 @@ class AcceptanceFit {
   Confidence confidence_;
 };
 
-// A drafted token that may be verified.
+// A draft token that may be verified.
 struct DraftSlot {
-  double survival = 0.0;  // the estimated chance that all tokens of the chain are accepted as far as this one
+  double survival = 0.0;  // estimated probability that all tokens of the chain up to this one are accepted
   std::size_t position = 0;
   std::size_t chain = 0;
 };
-// The likeliest to survive first; where they are equal, the one nearer to its chain's beginning.
+// The likeliest to survive first; ties: the one nearer to its chain's beginning.
 void sort_slots(std::vector<DraftSlot>& slots);
 
-// The number of slots with the most expected tokens per time; of equals the fewest. `tokens`: those that come without any;
-// `time`: of a round that verifies so many.
+// The number of slots with the most expected tokens per time; ties: the fewest slots. `tokens`: emitted without any slot; `time`:
+// of a round that verifies this many.
 template <class Time>
 std::size_t best_budget(const std::vector<DraftSlot>& slots, double tokens, const Time& time) {
   double most = tokens / time(std::size_t{0});
@@ -93,9 +93,8 @@ std::size_t best_budget(const std::vector<DraftSlot>& slots, double tokens, cons
   return budget;
 }
 
-// As best_budget(), but no slot is looked at behind the first that does not pay. best_budget() of this round's slots would be no
-// choice without foresight: whether a token is verified would hang on the confidence of those behind it, and so on the token
-// itself.
+// Like best_budget(), but stops at the first slot that does not pay. best_budget() over this round's slots would need foresight:
+// whether a token is verified would depend on the confidence of later tokens, and so on the token itself.
 template <class Time>
 std::size_t budget_stopped_early(const std::vector<DraftSlot>& slots, double tokens, const Time& time) {
   double most = tokens / time(std::size_t{0});

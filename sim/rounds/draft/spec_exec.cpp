@@ -43,7 +43,7 @@ class SpecExec final : public BlockDrafter {
       sight.prepare(all.block, extended);
       std::vector<Candidates::Child> children =
           all.children_of(sight, extended, static_cast<std::size_t>(params_.width), params_.decay);
-      // Those that are among the best of the budget, beside what there is.
+      // Candidates that are among the best of the budget, together with the nodes that exist.
       std::vector<double> values(all.value.begin() + 1, all.value.end());
       const double worst_kept = values.size() >= budget ? least_of_best(values, budget) : -1.0;
       for (const Candidates::Child& child : children) values.push_back(child.value);
@@ -83,10 +83,10 @@ DrafterEntry spec_exec_drafter() {
   using P = SpecExec::Params;
   static const config::Fields<P> fields = {
       {"budget", &P::budget, "nodes of the tree (max_budget)", config::between(1, 256)},
-      {"beams", &P::beams, "open nodes that a pass extends at most (max_n_beams)", config::between(1, 1024)},
-      {"max_depth", &P::max_depth, "draft passes at most (max_beam_len)", config::between(1, kMaxDraftLength)},
-      {"width", &P::width, "children of a node at most (max_branch_width)", config::between(1, 256)},
-      {"decay", &P::decay, "what each level takes off a path's value (decay_factor)", config::above(0, 1)},
+      {"beams", &P::beams, "most open nodes that a pass extends (max_n_beams)", config::between(1, 1024)},
+      {"max_depth", &P::max_depth, "most draft passes (max_beam_len)", config::between(1, kMaxDraftLength)},
+      {"width", &P::width, "most children of a node (max_branch_width)", config::between(1, 256)},
+      {"decay", &P::decay, "factor of a path's value per level (decay_factor)", config::above(0, 1)},
   };
   return {{"spec_exec",
            "SpecExec finds the likeliest paths of the draft for a large budget of nodes, expanding the best open nodes "

@@ -20,7 +20,7 @@ class Suffix final : public TextDrafter {
 
   void choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) const override {
     const std::span<const Token> text = sight.text();
-    // Every earlier place that the longest repeated end of the text stands at.
+    // Every earlier place at which the longest repeated suffix of the text ends.
     std::vector<std::size_t> ends;
     std::size_t length = 0;
     for (std::size_t end = 1; end < text.size(); ++end) {
@@ -58,11 +58,11 @@ DrafterEntry suffix_drafter() {
   using P = Suffix::Params;
   static const config::Fields<P> fields = {
       {"draft_length", &P::draft_length, "tokens at most", config::between(1, kMaxDraftLength), config::required},
-      {"max_match", &P::max_match, "length of the end that is looked for, at most", config::between(1, 256)},
-      {"factor", &P::factor, "drafts factor times the match's length at most", config::above(0, 64)},
+      {"max_match", &P::max_match, "longest suffix of the text that is searched for, in tokens", config::between(1, 256)},
+      {"factor", &P::factor, "drafts at most factor times the match's length", config::above(0, 64)},
       {"least", &P::least, "stops where the path's share of the matches falls below", config::between(0, 1)},
   };
-  return {{"suffix", "continues the text as it continued after the longest earlier stretch that ends the same way",
+  return {{"suffix", "continues the text as it continued after the longest earlier match of its suffix",
            "Oliaro et al. (SuffixDecoding), arXiv 2411.04975", fields},
           [](const config::Arguments& arguments, Diagnostics&) { return std::make_shared<Suffix>(fields.read(arguments)); },
           true};

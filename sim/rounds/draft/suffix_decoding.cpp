@@ -24,9 +24,9 @@ DrafterEntry suffix_decoding_drafter() {
   using P = SuffixScores;
   static const config::Fields<P> fields = {
       {"draft_length", &P::draft_length, "tokens at most", config::between(1, kMaxDraftLength)},
-      {"max_tree_depth", &P::depth, "length of the end that is looked for and of the draft together, at most",
+      {"max_tree_depth", &P::depth, "longest suffix that is searched for and its draft together, in tokens",
        config::between(2, 256)},
-      {"factor", &P::factor, "drafts factor times the match's length, and offset, at most", config::between(0, 64)},
+      {"factor", &P::factor, "drafts at most factor times the match's length, plus offset", config::between(0, 64)},
       {"offset", &P::offset, "see factor", config::between(-64, 64)},
       {"least", &P::least, "stops where the path's share of the matches falls below", config::between(0, 1)},
       {"past", &P::past, "responses of earlier requests, as tokens", config::at_least(0), config::optional},

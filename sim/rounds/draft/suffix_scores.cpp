@@ -10,15 +10,15 @@ namespace specsim::draft {
 
 namespace {
 
-// One occurrence of the end that is looked for, within a text that goes from `front` to `back`.
+// One occurrence of the suffix, within a text that spans `front` to `back`.
 struct Occurrence {
   const Token* begin = nullptr;  // its first token
-  const Token* next = nullptr;   // the token behind it
+  const Token* next = nullptr;   // the token after it
   const Token* front = nullptr;
   const Token* back = nullptr;
 };
 
-// The commonest next token, and the commonest after it; the score is the sum of the paths' shares.
+// Follows the most common next token, and the most common one after it; the score is the sum of the path's shares.
 Continuation follow(const SuffixScores& own, const std::vector<Occurrence>& all, double most) {
   struct Place {
     const Token* next = nullptr;
@@ -26,7 +26,7 @@ Continuation follow(const SuffixScores& own, const std::vector<Occurrence>& all,
   };
   Continuation result;
   if (!(most > 0.0)) return result;
-  std::vector<Place> places;  // those that the path so far leads through
+  std::vector<Place> places;  // places that the path so far passes through
   places.reserve(all.size());
   for (const Occurrence& one : all) places.push_back({one.next, one.back});
   std::vector<Token> nexts;
@@ -49,7 +49,7 @@ Continuation follow(const SuffixScores& own, const std::vector<Occurrence>& all,
   return result;
 }
 
-// The continuation of the highest score over all lengths of the pattern's end, the longest of equals.
+// The continuation with the highest score over all suffix lengths; ties: the longest suffix.
 Continuation best_of(const SuffixScores& own, const std::vector<std::span<const Token>>& corpus, std::span<const Token> pattern) {
   Continuation best;
   std::vector<Occurrence> all;
@@ -65,7 +65,7 @@ Continuation best_of(const SuffixScores& own, const std::vector<std::span<const 
     }
     if (all.empty()) break;
     const double wanted = std::floor(static_cast<double>(length) * own.factor + own.offset + 1e-6);
-    // The tree is as deep as what is looked for and what follows it together.
+    // The tree's depth limits the suffix and its continuation together.
     const double most = std::min({wanted, static_cast<double>(own.draft_length), own.depth - static_cast<double>(length)});
     Continuation one = follow(own, all, most);
     if (one.score >= best.score) best = std::move(one);
@@ -82,7 +82,7 @@ std::optional<Followed> commonest_next(std::span<const Token> nexts) {
   std::sort(sorted.begin(), sorted.end());
   Token top = 0;
   std::size_t most = 0;
-  int equals = 0;  // tokens that are seen as often as the commonest
+  int equals = 0;  // tokens with the same count as the most common one
   for (auto same = sorted.begin(); same != sorted.end();) {
     const auto end = std::find_if(same, sorted.end(), [&](Token token) { return token != *same; });
     const auto times = static_cast<std::size_t>(end - same);
@@ -93,7 +93,7 @@ std::optional<Followed> commonest_next(std::span<const Token> nexts) {
   }
   if (equals == 1) return Followed{top, most};
   if (most == 1) return Followed{nexts.front(), 1};
-  // Only among equals does the order matter in which they came to be.
+  // The order of insertion matters only among ties.
   std::vector<std::vector<Token>> with(most + 1);  // [times seen]: tokens, in the order of the tree's children
   std::map<Token, std::size_t> counts;
   for (const Token token : nexts) {

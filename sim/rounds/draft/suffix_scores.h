@@ -1,4 +1,4 @@
-// Suffix decoding's search: the continuation of the text that promises most tokens.
+// The search of suffix decoding: the continuation of the text with the highest expected number of tokens.
 #pragma once
 
 #include "sim/rounds/draft/drafter.h"
@@ -12,17 +12,17 @@ namespace specsim::draft {
 
 struct SuffixScores {
   int draft_length = 24;  // tokens at most
-  int depth = 24;         // tokens of the end that is looked for and of its continuation together, at most
-  double factor = 1.0;    // most tokens drafted: factor x the matched end's length + offset
+  int depth = 24;         // most tokens of the suffix and its continuation together
+  double factor = 1.0;    // most tokens drafted: factor x the suffix's length + offset
   double offset = 0.0;
   double least = 0.1;  // share of the places below which a path ends
   std::vector<std::vector<Token>> past;
 };
 
-// The commonest of the tokens that followed an end of the text, and how often it did. Of equals it is the one at the head of a
-// node's children in Arctic Inference's suffix tree: the first that was seen where each was seen once; a token that is seen again
-// passes to the next count, to the front of those that have it if it was at the front of its own, else behind them.
-// `nexts`: in the order in which they were written.
+// The most common of the tokens that followed a suffix of the text, and its count. Ties go to the head of a node's children in
+// Arctic Inference's suffix tree. That is the first token seen if each was seen once. A token that is seen again moves to the
+// next count: to the front of that count's tokens if it was at the front of its own, otherwise to their end. `nexts`: in the
+// order of the text.
 struct Followed {
   Token token = 0;
   std::size_t times = 0;
@@ -31,7 +31,7 @@ std::optional<Followed> commonest_next(std::span<const Token> nexts);
 
 struct Continuation {
   std::vector<Token> path;
-  double score = 0.0;  // the sum of the shares along the path: tokens that it promises
+  double score = 0.0;  // the sum of the shares along the path: its expected tokens
 };
 
 Continuation suffix_continuation(const Sight& sight, const SuffixScores& own);

@@ -8,7 +8,7 @@
 namespace specsim::draft {
 
 void add_paths(ChosenBlock& block, const std::vector<std::vector<Token>>& paths) {
-  std::vector<std::vector<std::size_t>> through(1);  // paths that lead through each node
+  std::vector<std::vector<std::size_t>> through(1);  // paths that pass through each node
   for (std::size_t i = 0; i < paths.size(); ++i) through[0].push_back(i);
   for (std::size_t node = 0; node < block.tree.nodes.size(); ++node) {
     const auto depth = static_cast<std::size_t>(block.tree.nodes[node].depth);

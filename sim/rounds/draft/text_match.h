@@ -1,4 +1,4 @@
-// What drafters that look into the text share: finding where it has been before.
+// Shared by drafters that search the text: finds where its suffix occurred before.
 #pragma once
 
 #include "sim/rounds/draft/drafter.h"
@@ -11,10 +11,10 @@
 
 namespace specsim::draft {
 
-// Adds paths of tokens to an empty block, shared beginnings once, breadth first; siblings in the order of the paths.
+// Adds paths of tokens to an empty block, with shared prefixes once, breadth first; siblings in the order of the paths.
 void add_paths(ChosenBlock& block, const std::vector<std::vector<Token>>& paths);
 
-// How many tokens that end before text[end] are the text's last ones, at most `most`; `end` lies within the text.
+// Number of tokens before text[end] that equal the text's last ones, at most `most`; `end` is within the text.
 inline std::size_t match_length(std::span<const Token> text, std::size_t end, std::size_t most) {
   std::size_t length = 0;
   const std::size_t possible = std::min(end, most);
@@ -22,10 +22,10 @@ inline std::size_t match_length(std::span<const Token> text, std::size_t end, st
   return length;
 }
 
-// Reports what is no token in a table of tokens, where the config gives one.
+// Reports numbers that are not tokens in a table of tokens, if the config gives one.
 void check_tokens(const config::Arguments& arguments, const std::string& key, Diagnostics& diagnostics);
 
-// A drafter that copies out of the text, at no cost of a draft model: one target pass over what it found.
+// A drafter that copies from the text, without a draft model: its only cost is the target's pass over the copy.
 class TextDrafter : public BlockDrafter {
  public:
   TextDrafter(int draft_length, int nodes);

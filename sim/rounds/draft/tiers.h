@@ -1,4 +1,4 @@
-// Draft lengths that a policy steps between, as a config gives them.
+// The draft lengths (tiers) that a policy chooses from, as a config gives them.
 #pragma once
 
 #include "sim/foundation/config/arguments.h"
@@ -9,8 +9,7 @@
 
 namespace specsim::draft {
 
-// False after reporting where the parameter `tiers` is empty, or does not rise by whole numbers from `least` to `longest` at
-// most.
+// Checks the parameter `tiers`: integers that rise from `least` to at most `longest`. Returns false after reporting a mistake.
 inline bool check_tiers(const config::Arguments& arguments, int least, int longest, Diagnostics& diagnostics) {
   double last = least - 1.0;
   for (const double tier : arguments.numbers("tiers")) {

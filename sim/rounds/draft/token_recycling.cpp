@@ -45,7 +45,8 @@ DrafterEntry token_recycling_drafter() {
   using P = TokenRecycling::Params;
   static const config::Fields<P> fields = {
       {&P::shape, tree_shape_fields()},
-      {"kept", &P::kept, "likeliest followers by the target, kept for each token (output_id_topk)", config::between(1, 64)},
+      {"kept", &P::kept, "number of the target's likeliest followers that are kept for each token (output_id_topk)",
+       config::between(1, 64)},
   };
   return {{"token_recycling",
            "reuses candidates that earlier target passes discarded: for each token, the likeliest followers seen last time",

@@ -16,7 +16,7 @@ namespace {
 
 using Path = std::vector<int>;
 
-// What is wrong with a tree, or "".
+// The mistake in a tree, or "".
 using Mistake = std::string;
 
 std::string path_text(const Path& path) { return fmt::format("[{}]", fmt::join(path, ", ")); }
@@ -28,7 +28,7 @@ Mistake check_size(std::size_t nodes, std::size_t height) {
   return "";
 }
 
-// Nodes given by their paths of ranks, in any order.
+// Builds the tree from the nodes' paths of ranks, in any order.
 Mistake from_paths(std::vector<Path> paths, tokens::Siblings siblings, tokens::Tree& tree) {
   std::stable_sort(paths.begin(), paths.end(),
                    [](const Path& a, const Path& b) { return a.size() != b.size() ? a.size() < b.size() : a < b; });
@@ -62,7 +62,7 @@ Mistake from_parents(const std::vector<double>& parents, tokens::Siblings siblin
   for (std::size_t i = 1; i <= size; ++i) {
     const auto parent = static_cast<std::size_t>(parents[i - 1]);
     if (parent > size) return fmt::format("node {} is an orphan of node {}, allowed: parents from 0 to {}", i, parent, size);
-    // Up to the root, in at most `size` steps.
+    // Follows the parents up to the root, in at most `size` steps.
     std::size_t at = i;
     for (std::size_t steps = 0; at != 0; ++steps) {
       if (steps == size) return fmt::format("node {} is on a cycle, allowed: parents that lead up to 0", i);
@@ -70,7 +70,7 @@ Mistake from_parents(const std::vector<double>& parents, tokens::Siblings siblin
       if (at > size) return fmt::format("node {} is an orphan of node {}, allowed: parents from 0 to {}", i, at, size);
     }
   }
-  // Ranks by the order in which children are listed; parents may come behind their children.
+  // Ranks by the order in which children are listed; parents may come after their children.
   std::vector<int> rank(size + 1, 0);
   for (std::size_t i = 1; i <= size; ++i) rank[i] = children[static_cast<std::size_t>(parents[i - 1])]++;
   for (std::size_t i = 1; i <= size; ++i)

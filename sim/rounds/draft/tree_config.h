@@ -12,7 +12,7 @@ namespace specsim::draft {
 
 constexpr int kMaxNodes = 1024;
 
-// The shape of a tree: one of the three is given.
+// The shape of a tree: exactly one of the three is given.
 struct TreeShape {
   std::vector<double> branching;
   std::vector<std::vector<double>> paths;
@@ -20,7 +20,7 @@ struct TreeShape {
 };
 const config::Fields<TreeShape>& tree_shape_fields();
 
-// The parameter `siblings`, held by that member.
+// The description of the parameter `siblings`.
 std::string siblings_meaning();
 config::Choices<tokens::Siblings> siblings_words();
 template <class P>
@@ -28,7 +28,7 @@ config::Declaration<P> siblings_field(tokens::Siblings P::*siblings) {
   return {"siblings", siblings, siblings_meaning(), siblings_words()};
 }
 
-// The tree of a shape that `arguments` gave: exactly one of `branching`, `paths` and `parents`. nullopt after reporting.
+// The tree of the shape in `arguments`: exactly one of `branching`, `paths` and `parents`. nullopt after reporting.
 std::optional<tokens::Tree> tree_of(const config::Arguments& arguments, const TreeShape& shape, tokens::Siblings siblings,
                                     Diagnostics& diagnostics);
 

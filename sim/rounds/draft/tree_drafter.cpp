@@ -20,7 +20,7 @@ TreeDrafter::TreeDrafter(tokens::Tree tree, tokens::Siblings siblings) : tree_(s
 }
 
 Work TreeDrafter::work(int nodes) const {
-  // A level's pass extends those of its parents that were drafted; nodes are numbered level by level.
+  // The pass of a level extends the parents that were drafted; nodes are numbered level by level.
   Work work{std::vector<double>(static_cast<std::size_t>(tree_.height()), 0.0), 1.0 + nodes};
   for (int i = 0; i < static_cast<int>(tree_.nodes.size()); ++i) {
     const tokens::Tree::Node& node = tree_.nodes[static_cast<std::size_t>(i)];

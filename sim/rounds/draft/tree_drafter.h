@@ -7,7 +7,7 @@
 
 namespace specsim::draft {
 
-// A chain of so many tokens.
+// A chain of `length` tokens.
 tokens::Tree path_of(int length);
 
 class TreeDrafter : public BlockDrafter {

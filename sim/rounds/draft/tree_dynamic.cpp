@@ -44,7 +44,7 @@ void DynamicTree::choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) c
     }
     level = std::move(below);
   }
-  // The likeliest of them all. No child is likelier than its parent, and at a tie the parent comes first.
+  // Keeps the likeliest candidates. No child is likelier than its parent, and in a tie the parent comes first.
   std::vector<int> kept(value.size() - 1);
   std::iota(kept.begin(), kept.end(), 1);
   const auto most = std::min(kept.size(), static_cast<std::size_t>(shape_.nodes));
@@ -74,7 +74,8 @@ DrafterEntry tree_dynamic_drafter() {
   static const config::Fields<P> fields = {
       {"depth", &P::depth, "levels, one draft pass each", config::between(1, kMaxDraftLength)},
       {"width", &P::width, "nodes of a level that are expanded, and children of each", config::between(1, 64)},
-      {"nodes", &P::nodes, "kept for verification, by the draft's probability of their path", config::between(1, kMaxNodes)},
+      {"nodes", &P::nodes, "nodes kept for verification, by the draft's probability of their path",
+       config::between(1, kMaxNodes)},
   };
   return {
       {"tree_dynamic", "a tree that grows where the draft is confident: expand the likeliest nodes, keep the likeliest of all",

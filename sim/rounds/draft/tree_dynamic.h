@@ -1,4 +1,4 @@
-// EAGLE-2's tree, grown where the draft is sure.
+// EAGLE-2's tree, which grows where the draft is confident.
 #pragma once
 
 #include "sim/rounds/draft/drafter.h"

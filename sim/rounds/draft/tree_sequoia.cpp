@@ -13,7 +13,7 @@ namespace specsim::draft {
 
 namespace {
 
-// The time of a target pass over so many tokens, on straight lines between what was measured and flat beyond.
+// The time of a target pass over this many tokens, interpolated linearly in the measurements and constant outside.
 double verify_time(const std::vector<std::vector<double>>& table, double rows) {
   if (rows <= table.front()[0]) return table.front()[1];
   for (std::size_t i = 1; i < table.size(); ++i)
@@ -34,13 +34,13 @@ DrafterEntry tree_sequoia_drafter() {
     tokens::Siblings siblings = tokens::Siblings::independent;
   };
   static const config::Fields<P> fields = {
-      {"budget", &P::budget, "nodes drafted; at most, where a time table chooses", config::between(1, kMaxNodes),
+      {"budget", &P::budget, "nodes drafted; the most, if a time table chooses the size", config::between(1, kMaxNodes),
        config::required},
       {"depth", &P::depth, "levels at most", config::between(1, kMaxDraftLength)},
       {"acceptance", &P::acceptance, "P(the sibling of rank 1, 2, ... is the accepted one), given its parent is; at most 64",
        config::between(0, 1), config::required},
       {"verify_times", &P::verify_times,
-       "[[tokens, time], ...] of a target pass: with draft_time, size and depth are chosen as well", config::at_least(0),
+       "[[tokens, time], ...] of a target pass; with draft_time, the tree's size and depth are chosen too", config::at_least(0),
        config::optional},
       {"draft_time", &P::draft_time, "time of a draft pass, in the unit of verify_times", config::at_least(0), config::optional},
       siblings_field(&P::siblings),
@@ -65,7 +65,7 @@ DrafterEntry tree_sequoia_drafter() {
             !std::all_of(times.begin(), times.end(), [](const auto& row) { return row.size() == 2; }) ||
             !std::is_sorted(times.begin(), times.end(), [](const auto& a, const auto& b) { return a[0] <= b[0]; })) {
           diagnostics.add(arguments.where(timed ? "verify_times" : "draft_time"),
-                          "the time table is not whole, allowed: verify_times with increasing [tokens, time], and draft_time");
+                          "the time table is incomplete, allowed: verify_times with increasing [tokens, time], and draft_time");
           return Draft();
         }
         const SequoiaProgramme programme(acceptance, params.budget, params.depth);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kRecordedSumTolerance = 1e-3;  // recorded figures are rounded
 
-// What the form looks like, and which commands take it.
+// A record form: an example of it, and the commands that take it.
 struct FormText {
   const char* shape;
   const char* name;
@@ -81,18 +81,19 @@ std::optional<std::string> read_rounds(const config::Value& line, AcceptanceReco
   const std::optional<int> draft_length = count_of(line.find("draft_length"), kMaxDraftLength);
   const config::Value* const rounds = line.find("rounds");
   const config::Value* const drafted = line.find("drafted");
-  if (line.find("tree") != nullptr) return "rounds of trees, allowed: of chains, which the processes describe";
+  if (line.find("tree") != nullptr) return "rounds of trees, allowed: rounds of chains, since only these have a process";
   if (!draft_length || *draft_length == 0 || rounds->items.empty())
     return fmt::format("no record of rounds, allowed: {{\"draft_length\": 1 to {}, \"rounds\": [accepted, ...]}}",
                        kMaxDraftLength);
   if (drafted != nullptr && drafted->items.size() != rounds->items.size())
-    return fmt::format("{} rounds and {} entries of \"drafted\", allowed: as many", rounds->items.size(), drafted->items.size());
+    return fmt::format("{} rounds and {} entries of \"drafted\", allowed: equally many", rounds->items.size(),
+                       drafted->items.size());
   record.draft_length = *draft_length;
   for (std::size_t i = 0; i < rounds->items.size(); ++i) {
     const std::optional<int> n = drafted != nullptr ? count_of(&drafted->items[i], *draft_length) : draft_length;
     const std::optional<int> accepted = n ? count_of(&rounds->items[i], *n) : std::nullopt;
     if (!accepted)
-      return fmt::format("round {} accepted {}, allowed: an integer up to what was drafted", i + 1,
+      return fmt::format("round {} accepted {}, allowed: an integer up to the number of drafted tokens", i + 1,
                          config::found_text(rounds->items[i]));
     record.accepted.push_back(*accepted);
     record.drafted.push_back(*n);
@@ -100,14 +101,14 @@ std::optional<std::string> read_rounds(const config::Value& line, AcceptanceReco
   return std::nullopt;
 }
 
-// What other programs write of an answer's rounds. Spec-Bench (evaluation/eval.py) and all that took its form: tokens that each
-// round emitted. vLLM with --per-request-spec-decode-metrics detailed (vllm-project/vllm#48915), and AIPerf's
-// profile_export.jsonl, which takes it over: tokens that each accepted and drafted.
+// Rounds of one answer as other programs write them. Spec-Bench (evaluation/eval.py) and programs that use its form: tokens that
+// each round emitted. vLLM with --per-request-spec-decode-metrics detailed (vllm-project/vllm#48915), and AIPerf's
+// profile_export.jsonl, which copies it: tokens that each round accepted and drafted.
 struct AnswerForm {
-  const char* outer;  // key of the line, ""; of its first choice where it is "choices"
-  const char* inner;  // key in it, ""
+  const char* outer;  // key of the line, or ""; if it is "choices", key of its first choice
+  const char* inner;  // key inside that, or ""
   const char* list;
-  int per_round;  // tokens that the list counts and that are no drafts
+  int per_round;  // tokens per round that the list counts and that are not draft tokens
 };
 constexpr std::array<AnswerForm, 5> kAnswerForms = {{{"choices", "", "accept_lengths", 1},
                                                      {"", "", "accept_lengths", 1},
@@ -115,7 +116,7 @@ constexpr std::array<AnswerForm, 5> kAnswerForms = {{{"choices", "", "accept_len
                                                      {"choices", "speculative_decoding_stats", "per_step_accepted", 0},
                                                      {"spec_decode_acceptance", "", "per_step_accepted", 0}}};
 
-// The rounds of such an answer, and their list. Its draft length is the longest that it says, 0 where it says none.
+// The list of rounds of such an answer. The record's draft length becomes the longest in the list, 0 if the list has none.
 const config::Value* answer_rounds(const config::Value& line, AcceptanceRecord& record, std::optional<std::string>& mistake) {
   for (const AnswerForm& form : kAnswerForms) {
     const config::Value* at = &line;
@@ -128,15 +129,16 @@ const config::Value* answer_rounds(const config::Value& line, AcceptanceRecord& 
     record.form = RecordForm::rounds;
     const config::Value* const drafted = at->find("per_step_drafted");
     if (drafted != nullptr && drafted->items.size() != list->items.size())
-      mistake = fmt::format("{} rounds and {} entries of \"per_step_drafted\", allowed: as many", list->items.size(),
+      mistake = fmt::format("{} rounds and {} entries of \"per_step_drafted\", allowed: equally many", list->items.size(),
                             drafted->items.size());
     for (std::size_t i = 0; i < list->items.size() && !mistake; ++i) {
       const std::optional<int> counted = count_of(&list->items[i], kMaxDraftLength + form.per_round);
       const std::optional<int> length = drafted != nullptr ? count_of(&drafted->items[i], kMaxDraftLength) : std::nullopt;
       if (!counted || (drafted != nullptr && (!length || *length < *counted))) {
-        mistake = fmt::format("round {} accepted {}, allowed: an integer up to what was drafted", i + 1,
+        mistake = fmt::format("round {} accepted {}, allowed: an integer up to the number of drafted tokens", i + 1,
                               config::found_text(list->items[i]));
-      } else if (*counted >= form.per_round && (drafted == nullptr || *length > 0)) {  // a round that emitted nothing was none
+      } else if (*counted >= form.per_round &&
+                 (drafted == nullptr || *length > 0)) {  // an entry without emitted tokens is not a round
         record.accepted.push_back(*counted - form.per_round);
         if (length) record.drafted.push_back(*length);
         record.draft_length = std::max(record.draft_length, length.value_or(0));
@@ -166,7 +168,7 @@ std::optional<std::string> read_distributions(const config::Value& line, Accepta
   return std::nullopt;
 }
 
-// The form of a line; none where it is not clear.
+// The form of a line; none if it is unclear.
 std::optional<RecordForm> form_of(const config::Value& line) {
   const config::Value* const target = line.find("target");
   const config::Value* const draft = line.find("draft");
@@ -179,7 +181,7 @@ std::optional<RecordForm> form_of(const config::Value& line) {
   return forms.size() == 1 ? std::optional(forms[0]) : std::nullopt;
 }
 
-// What is wrong with the line, or nothing.
+// The mistake in the line, or nothing.
 std::optional<std::string> read_record(const config::Value& line, const std::vector<RecordForm>& taken,
                                        AcceptanceRecord& record) {
   std::optional<std::string> mistake;
@@ -209,15 +211,14 @@ std::vector<AcceptanceRecord> read_acceptance_records(const std::string& path, c
     AcceptanceRecord record;
     std::optional<std::string> mistake = read_record(line, taken, record);
     if (!mistake && !records.empty() && records[0].form != record.form)
-      mistake =
-          fmt::format("{} behind {}, allowed: one form in a file", text_of(record.form).name, text_of(records[0].form).name);
+      mistake = fmt::format("{} after {}, allowed: one form in a file", text_of(record.form).name, text_of(records[0].form).name);
     if (mistake)
       diagnostics.add(where, *mistake);
     else
       records.push_back(std::move(record));
   };
   config::read_json_lines(path, named, shapes(taken), diagnostics, on_line);
-  // Answers that do not say what was drafted: the longest round of all was a whole draft.
+  // For answers without the number of drafted tokens: the longest of all rounds is taken as a fully accepted draft.
   int longest = 1;
   for (const AcceptanceRecord& record : records)
     if (record.form == RecordForm::rounds && !record.accepted.empty())
@@ -228,9 +229,9 @@ std::vector<AcceptanceRecord> read_acceptance_records(const std::string& path, c
       record.drafted.assign(record.accepted.size(), longest);
     }
   if (records.empty() && diagnostics.list().size() == before) {
-    const std::string what = named.file == path ? "no request" : path + " has no request";  // the place says the file
-    diagnostics.add(named, kind.empty() ? what + ", allowed: one a line"
-                                        : fmt::format("{} of kind {}, allowed: a kind that it has", what, kind));
+    const std::string what = named.file == path ? "no request" : path + " has no request";  // the location already names the file
+    diagnostics.add(named, kind.empty() ? what + ", allowed: one per line"
+                                        : fmt::format("{} of kind {}, allowed: a kind in this file", what, kind));
   }
   return records;
 }

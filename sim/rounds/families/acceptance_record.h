@@ -1,5 +1,5 @@
-// Recorded acceptance: JSONL, one request a line, in the four forms that specsim and servers' logs write. One reader serves every
-// command; each takes the forms that hold what it needs, and names the commands for the others.
+// Recorded acceptance: JSONL, one request per line, in the four forms that specsim and servers' logs write. All commands use this
+// reader. Each accepts the forms that hold what it needs; errors name the commands that accept the other forms.
 #pragma once
 
 #include "sim/foundation/base/error.h"
@@ -10,14 +10,15 @@
 namespace specsim::families {
 
 enum class RecordForm {
-  // {"draft_length": D, "accepted": [a0, a1, ...]}: the prefix that a round starting at each output position would have had
-  // accepted, drafting D tokens. Holds every draft length up to D, with what it depends on.
+  // {"draft_length": D, "accepted": [a0, a1, ...]}: the number of tokens that a round would have accepted if it started at each
+  // output position and drafted D tokens. Contains the results of every draft length up to D, and all dependence on context.
   accepted,
-  // {"draft_length": D, "rounds": [accepted, ...]}, and "drafted": [...] where rounds were cut: what happened, round by round.
-  // Holds draft length D; of shorter ones, the same rounds cut short. Answers of Spec-Bench, vLLM and AIPerf are such rounds.
+  // {"draft_length": D, "rounds": [accepted, ...]}, and "drafted": [...] if rounds were cut: the rounds as they happened.
+  // Contains draft length D; shorter lengths are the same rounds cut short. Answers of Spec-Bench, vLLM and AIPerf are such
+  // rounds.
   rounds,
-  // {"overlap": [o0, o1, ...]}: the probability that a draft for this position is accepted once it is reached. Holds nothing of
-  // how acceptance depends on the depth in the block.
+  // {"overlap": [o0, o1, ...]}: the probability that a draft token for this position is accepted if it is reached. Contains no
+  // dependence of acceptance on the depth in the block.
   overlap,
   // {"target": [DISTRIBUTION, ...], "draft": [DISTRIBUTION, ...]}: both models' distributions at each position.
   distributions,
@@ -28,24 +29,25 @@ struct RecordedPair {
   std::vector<double> draft;
 };
 
-// One request. `form` says which of the lists is filled.
+// One request. `form` decides which of the lists is filled.
 struct AcceptanceRecord {
   RecordForm form = RecordForm::overlap;
-  int draft_length = 0;                 // tokens that each entry of `accepted` or round of `rounds` drafted
-  std::vector<int> accepted;            // [position] where `form` is accepted, [round] where it is rounds
+  int draft_length = 0;                 // tokens drafted per entry of `accepted` or per round of `rounds`
+  std::vector<int> accepted;            // [position] if `form` is accepted, [round] if it is rounds
   std::vector<int> drafted;             // [round]
   std::vector<double> overlap;          // [position]
   std::vector<RecordedPair> positions;  // [position], with both distributions
 };
 
-// Reads the requests of `path` that are of `kind` ("": all). What is wrong goes to `diagnostics`: the line of a broken record, of
-// one in a form that `taken` lacks (with the commands that take it), of one in another form than the first; a file that cannot be
-// read or has no request, at `named`.
+// Reads the requests of `path` that are of `kind` ("": all). Errors go to `diagnostics`. A broken record, a form that `taken`
+// lacks (with the commands that accept it) and a form that differs from the first are reported at their line. A file that cannot
+// be read or has no request is reported at `named`.
 std::vector<AcceptanceRecord> read_acceptance_records(const std::string& path, const Location& named, const std::string& kind,
                                                       const std::vector<RecordForm>& taken, Diagnostics& diagnostics);
 
-// The rounds that a server drafting `draft_length` tokens would have run on an `accepted` record, which holds them exactly: each
-// starts behind the last, none where the record's end could cut it. The list of accepted tokens.
+// The rounds that a server drafting `draft_length` tokens would have run on an `accepted` record, as accepted tokens per round.
+// The record determines them exactly. Each round starts after the last one ends; a round that the record's end could cut is
+// omitted.
 std::vector<int> walked_rounds(const AcceptanceRecord& record, int draft_length);
 
 }  // namespace specsim::families

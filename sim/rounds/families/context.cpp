@@ -26,7 +26,7 @@ const config::Fields<math::Sampling>& sampling_fields() {
 
 namespace {
 
-// A draft's random streams are numbered from here, so that they differ from the target's.
+// A draft's random streams are numbered from here, so they never coincide with the target's.
 constexpr std::uint32_t kDraftStreams = 1U << 16;
 
 math::Sampling read_sampling(const config::Value& pair, const std::string& key, Diagnostics& diagnostics) {
@@ -35,7 +35,7 @@ math::Sampling read_sampling(const config::Value& pair, const std::string& key, 
   return sampling_fields().read(config::read_arguments(*section, sampling_fields(), {}, "pair." + key, diagnostics));
 }
 
-// A token's point mass mixed into a distribution.
+// A distribution mixed with a point mass on one token.
 class TowardsToken final : public Distribution {
  public:
   TowardsToken(std::unique_ptr<Distribution> other, Token token, double weight)
@@ -53,7 +53,7 @@ class TowardsToken final : public Distribution {
  private:
   std::unique_ptr<Distribution> other_;
   Token token_;
-  std::array<double, 2> weights_;  // the token's, the other distribution's
+  std::array<double, 2> weights_;  // weight of the token, weight of the other distribution
 };
 
 }  // namespace
@@ -66,7 +66,7 @@ ContextBuilder::ContextBuilder(int vocab, const config::Value& pair, Diagnostics
       diagnostics_(&diagnostics) {}
 
 std::unique_ptr<Distribution> ContextBuilder::build_target(const config::Value* target, const std::string& what) {
-  if (target == nullptr) return nullptr;  // that pair lacks its target has been reported
+  if (target == nullptr) return nullptr;  // the missing target of that pair has been reported
   return DistributionBuilder(vocab_, false, *diagnostics_).build(*target, what + ".target");
 }
 
@@ -110,9 +110,8 @@ void ContextBuilder::add_pair(ContextModel& model, const config::Value& override
     config::Value draft;
     config::Value drafts;
   };
-  static const config::Declaration<P> own_target = {"target", &P::target,
-                                                    "the target's distribution here; left out: pair.target"};
-  static const config::Declaration<P> own_draft = {"draft", &P::draft, "the draft's distribution here; left out: pair.draft"};
+  static const config::Declaration<P> own_target = {"target", &P::target, "the target's distribution here; default: pair.target"};
+  static const config::Declaration<P> own_draft = {"draft", &P::draft, "the draft's distribution here; default: pair.draft"};
   static const config::Fields<P> pair = {own_target, own_draft};
   static const config::Fields<P> pair_by_depth = {
       own_target,
@@ -129,7 +128,7 @@ void ContextBuilder::add_pair(ContextModel& model, const config::Value& override
     for (const config::Value& one : arguments.value("drafts").items) drafts.push_back(&one);
     if (draft != nullptr || drafts.empty() || drafts.size() > static_cast<std::size_t>(kMaxDraftLength)) {
       diagnostics_->add(arguments.where("drafts"),
-                        fmt::format("drafts has {} entries{}, allowed: 1 to {}, in the place of draft", drafts.size(),
+                        fmt::format("drafts has {} entries{}, allowed: 1 to {}, instead of draft", drafts.size(),
                                     draft != nullptr ? " beside draft" : "", kMaxDraftLength));
       return;
     }
@@ -143,7 +142,7 @@ void ContextBuilder::add_drifting_pair(ContextModel& model, int depths, double d
   if (draft == nullptr || target == nullptr) return add(model, std::move(target), {draft}, "pair");
   std::vector<std::unique_ptr<Distribution>> drafts;
   for (int depth = 0; depth < depths; ++depth) {
-    // Streams are counted anew, so that a text position meets the same noise at every place; only its size differs.
+    // Stream numbers restart, so that a text position meets the same noise at every place; only its size differs.
     DistributionBuilder builder(vocab_, true, *diagnostics_);
     builder.skip_streams(kDraftStreams);
     std::unique_ptr<Distribution> own = builder.build(*draft, "pair.draft");

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMostRanks = 64;
 
-// Every round starts before its first draft token, and goes one row on with each that is accepted.
+// Every round starts before its first draft token, and moves one row on with each accepted token.
 class TableProcess final : public ContextProcess {
  public:
   TableProcess(std::size_t depths, bool drawn) {
@@ -47,11 +47,11 @@ class GivenMasses final : public Distribution {
   std::vector<double> masses_;
 };
 
-// An order of ranks, and nothing that an acceptance could go by. Chosen drafts: falling by halves. Drawn ones: the first has all
-// but what a sum leaves out, so that a chain that draws meets the first rank.
+// The draft's probabilities, which only order the ranks: acceptance must not depend on them. For chosen drafts each is half the
+// one before. For drawn drafts the first has all mass but rounding, so that a chain that draws gets the first rank.
 std::vector<double> order_of(std::size_t ranks, bool drawn) {
-  constexpr int kSurely = 60;  // binary digits: 1 + 2^-60 is 1
-  constexpr int kBelow = 14;   // 64 ranks stay numbers
+  constexpr int kSurely = 60;  // binary digits: 1 + 2^-60 rounds to 1
+  constexpr int kBelow = 14;   // with 64 ranks no number underflows
   std::vector<double> order(ranks);
   for (std::size_t rank = 0; rank < ranks; ++rank)
     order[rank] = std::ldexp(1.0, -static_cast<int>(rank) * (drawn ? kBelow : 1) - (drawn && rank > 0 ? kSurely : 0));
@@ -59,7 +59,7 @@ std::vector<double> order_of(std::size_t ranks, bool drawn) {
   return order;
 }
 
-// "" where the table can be used.
+// The mistake in the table, or "".
 std::string mistake_in(const std::vector<std::vector<double>>& table, int vocab) {
   if (table.empty() || table.size() > static_cast<std::size_t>(kMaxDraftLength))
     return fmt::format("acceptance has {} rows, allowed: 1 to {}, one for each depth", table.size(), kMaxDraftLength);
@@ -69,7 +69,7 @@ std::string mistake_in(const std::vector<std::vector<double>>& table, int vocab)
       return fmt::format("acceptance at depth {} has {} ranks that sum to {:.9g}, allowed: 1 to {} that sum to at most 1",
                          depth + 1, table[depth].size(), sum, kMostRanks);
     if (table[depth].size() >= static_cast<std::size_t>(vocab))
-      return fmt::format("acceptance at depth {} has {} ranks, allowed by pair.vocab {}: {}, and one token for all others",
+      return fmt::format("acceptance at depth {} has {} ranks, allowed by pair.vocab {}: {}, plus one token for all others",
                          depth + 1, table[depth].size(), vocab, vocab - 1);
   }
   return "";
@@ -87,28 +87,27 @@ ContextEntry acceptance_table_context() {
        "[[rank 1, rank 2, ...] at depth 1, ...]: P(this child is the accepted one), given that its parent is; the last row holds "
        "beyond",
        config::between(0, 1), config::required},
-      {"selection", &P::drawn,
-       "how the drafts of the record were chosen, as drafter chain's: the draft's likeliest tokens, or drawn from it",
+      {"selection", &P::drawn, "how the recorded drafts were chosen: the draft's likeliest tokens, or drawn from it",
        config::one_of<bool>({{"sampled", true}, {"argmax", false}})},
   };
   return {{"acceptance_table", "acceptance by depth and rank, as papers, model cards and logs publish it; no distributions",
            "Cai et al. (Medusa), arXiv 2401.10774; Chen et al. (Sequoia), arXiv 2402.12374; Li et al. (EAGLE), arXiv 2401.15077",
            fields,
            "Every round begins in the first row, whatever came before. The target gives the token of rank r the mass that the "
-           "table has for it, and one more token the rest; the draft ranks the tokens in that order. Such a record says how "
+           "table has for it, and one more token the rest; the draft ranks the tokens in that order. Such a record shows how "
            "often a ranked token was accepted, not how a drawn one would be: drafters choose (selection: argmax, siblings: "
-           "top_k, medusa, parallel), trees have one shape, verifiers are lossless. With selection: sampled it is the other way "
-           "round: chains draw (selection: sampled) under verifier token, which is what was recorded, and the ranks of a tree "
+           "top_k, medusa, parallel), trees have one shape, verifiers are lossless. With selection: sampled it is the "
+           "opposite: chains draw (selection: sampled) under verifier token, as in the record, and the ranks of a tree "
            "(siblings: top_k) are siblings in the order in which they were drawn. pair's distributions are not used; vocab is "
-           "above the number of ranks. Acceptances of a position that is reached or not (vLLM's per-position rates) are to be "
-           "divided by those of the position before.",
+           "above the number of ranks. Divide acceptances of positions, reached or not (vLLM's per-position rates), by "
+           "those of the position before.",
            "acceptance: [[0.5, 0.2], [0.4]]"},
           [](const config::Arguments& arguments, ContextBuilder& builder) {
             const P params = fields.read(arguments);
             ContextModel model;
             const std::vector<std::vector<double>>& table = params.acceptance;
             const auto before = builder.diagnostics().list().size();
-            builder.refuse_sampling("acceptance_table", "what was accepted has the sampling settings in it");
+            builder.refuse_sampling("acceptance_table", "the recorded acceptance already includes the sampling settings");
             if (std::string mistake = mistake_in(table, builder.vocab()); !mistake.empty())
               builder.diagnostics().add(arguments.where("acceptance"), mistake);
             if (builder.diagnostics().list().size() != before) return model;

@@ -22,7 +22,8 @@ ContextEntry by_depth_context() {
     config::Value drafts;
   };
   static const config::Fields<P> fields = {
-      {"drafts", &P::drafts, "the draft's distribution at position 1, 2, ...; the last one holds beyond; pair.draft is not used",
+      {"drafts", &P::drafts,
+       "the draft's distribution at position 1, 2, ...; later positions use the last one; pair.draft is not used",
        config::as_list, config::required},
   };
   return {{"by_depth",

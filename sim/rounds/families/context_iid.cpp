@@ -40,7 +40,7 @@ ContextEntry iid_context() {
       {"pool", &P::pool, "prepared pairs to draw from, uniformly", config::between(1, 1 << 20)},
       {"fresh", &P::fresh, "a new pair for every position instead of a pool; costs several passes over the vocabulary each"},
   };
-  return {{"iid", "each text position draws its pair of distributions anew, from a pool or truly fresh", "", fields,
+  return {{"iid", "each text position draws its own pair of distributions, from a pool or truly fresh", "", fields,
            "Acceptances at successive positions are independent with the mean alpha of the pool (or of the family), so the "
            "geometric closed form "
            "holds at that mean. A position that is drafted again after a rejection meets the same pair."},

@@ -14,8 +14,8 @@ constexpr std::int64_t kMaxStates = 4096;
 
 class MarkovProcess final : public ContextProcess {
  public:
-  // hashed: the next state is a hash of state and token, or for a share `merges` of them of the state alone; else the last `order`
-  // tokens written in base vocab.
+  // hashed: the next state is a hash of state and token, or for a share `merges` of them of the state alone; else the last
+  // `order` tokens written in base vocab.
   MarkovProcess(std::uint64_t vocab, std::uint64_t states, bool hashed, double merges)
       : vocab_(vocab), states_(states), hashed_(hashed), merges_(merges) {
     shape_.kind = ContextShape::Kind::markov;
@@ -30,7 +30,7 @@ class MarkovProcess final : public ContextProcess {
             std::uint32_t* context) const override {
     for (std::size_t i = 0; i < count; ++i) context[lanes[i]] = next(context[lanes[i]], token[i]);
   }
-  // Of the last tokens only the newest one shows, behind those of `before`; a hashed state is one piece.
+  // Of the tokens since `before` only the newest is known; it follows those of `before`. A hashed state cannot be split.
   [[nodiscard]] std::uint32_t after_last(std::uint32_t before, std::uint32_t context) const override {
     return hashed_ ? context : next(before, static_cast<Token>(context % vocab_));
   }
@@ -70,11 +70,11 @@ ContextEntry markov_context() {
   static const config::Fields<P> fields = {
       {"order", &P::order, "last tokens that a distribution depends on; vocab^order states, at most 4096",
        config::between(1, 12)},
-      {"states", &P::states, "instead of order: a hash of state and token moves among so many states, for large vocabularies",
+      {"states", &P::states, "instead of order: number of states, chosen by a hash of state and token; for large vocabularies",
        config::between(1, kMaxStates)},
       {"merges", &P::merges,
-       "with states: share of a state's tokens behind which the text goes on in one and the same state, so that a sibling of the "
-       "likeliest token may lead to where that would have led",
+       "with states: share of a state's tokens that lead to one and the same state, so that a sibling of the "
+       "likeliest token may lead to the same state as the likeliest one",
        config::between(0, 1)},
   };
   return {
@@ -91,7 +91,8 @@ ContextEntry markov_context() {
         if (hashed && arguments.given("order"))
           builder.diagnostics().add(arguments.where("order"), "order is given together with states, allowed: one of them");
         if (!hashed && params.merges > 0.0)
-          builder.diagnostics().add(arguments.where("merges"), "merges is given without states, allowed: with states: N");
+          builder.diagnostics().add(arguments.where("merges"),
+                                    "merges is given without states, allowed: merges together with states: N");
         if (hashed) {
           states = *params.states;
         } else {
@@ -99,13 +100,12 @@ ContextEntry markov_context() {
           if (states > kMaxStates) {
             builder.diagnostics().add(
                 arguments.where("order"),
-                fmt::format("order is {} at vocab {}, allowed: vocab^order of at most {} states, or instead states: N (hashed)",
+                fmt::format("order is {} at vocab {}, allowed: vocab^order of at most {} states, or states: N (hashed) instead",
                             params.order, vocab, kMaxStates));
             return model;
           }
         }
-        model.process =
-            std::make_unique<MarkovProcess>(static_cast<std::uint64_t>(vocab), static_cast<std::uint64_t>(states),
+        model.process = std::make_unique<MarkovProcess>(static_cast<std::uint64_t>(vocab), static_cast<std::uint64_t>(states),
                                                         hashed, params.merges);
         return model;
       }};

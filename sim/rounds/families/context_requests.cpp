@@ -35,16 +35,17 @@ ContextEntry requests_context() {
   };
   static const config::Fields<P> fields = {
       {"types", &P::types,
-       "one map for each type: {weight: W, target: DISTRIBUTION, draft: DISTRIBUTION}; distributions left out are pair's",
+       "one map per type: {weight: W, target: DISTRIBUTION, draft: DISTRIBUTION}; default distributions: those of pair",
        config::as_list, config::required},
-      {"request_tokens", &P::request_tokens, "tokens that each request emits; its last round is cut there",
+      {"request_tokens", &P::request_tokens, "tokens that each request emits; its last round is cut at this number",
        config::between(1, 1e7), config::required},
   };
   return {
-      {"requests", "each request has parameters of its own, and all emit equally many tokens", "", fields,
+      {"requests", "each request has its own parameters, and all emit equally many tokens", "", fields,
        "Requests with a low alpha need more rounds for the same text, so the pooled tokens_per_round is a harmonic mean, below "
        "the formula at the mean alpha. "
-       "`rounds` sets the number of requests: 2 rounds / request_tokens, at least 256. Rounds cut by the end are counted apart.",
+       "`rounds` sets the number of requests: 2 rounds / request_tokens, at least 256. Rounds cut by the end are counted "
+       "separately.",
        "types: [{weight: 2, draft: {family: uniform}}, {weight: 1}], request_tokens: 37"},
       [](const config::Arguments& arguments, ContextBuilder& builder) {
         const P params = fields.read(arguments);

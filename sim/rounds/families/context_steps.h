@@ -1,4 +1,4 @@
-// What context processes share: the addresses of their random numbers, and standing still.
+// Shared by context processes: the addresses of their random numbers, and a process that stays in one context.
 #pragma once
 
 #include "sim/foundation/rng/philox.h"
@@ -11,7 +11,7 @@
 
 namespace specsim::families {
 
-// The random bits of a sequence's first context. `purpose`: start, or context where text position 0 is a step like any other.
+// The random bits of a sequence's first context. `purpose`: start, or context if text position 0 is a step like any other.
 inline std::uint64_t first_bits(rng::Key key, rng::Purpose purpose, std::uint64_t sequence) {
   return rng::philox_bits({rng::counter_word0(purpose, 0), 0, static_cast<std::uint32_t>(sequence),
                            static_cast<std::uint32_t>(sequence >> 32)},
@@ -19,8 +19,8 @@ inline std::uint64_t first_bits(rng::Key key, rng::Purpose purpose, std::uint64_
       .first;
 }
 
-// Calls each(lane, bits) for the lanes of ContextProcess::step, with the random bits of the step to each one's next text
-// position. They are drawn in batches, which is several times as fast as one by one.
+// Calls each(lane, bits) for the lanes of ContextProcess::step, with the random bits of each lane's step to its next text
+// position. The bits are drawn in batches, which is several times as fast as one by one.
 template <class Each>
 void each_step(rng::Key key, std::uint64_t first_sequence, const std::uint32_t* lanes, std::size_t count,
                const std::uint32_t* text_position, const Each& each) {
@@ -43,7 +43,7 @@ void each_step(rng::Key key, std::uint64_t first_sequence, const std::uint32_t* 
   }
 }
 
-// A process whose sequences stay in the context that they begin in: context 0, unless start() says otherwise.
+// A process whose sequences stay in the context that they begin in: context 0, unless start() is overridden.
 class StillProcess : public ContextProcess {
  public:
   [[nodiscard]] const ContextShape& shape() const final { return shape_; }

@@ -18,7 +18,7 @@ constexpr std::size_t kMostContexts = 1 << 20;
 struct Recording {
   std::vector<RecordedPair> positions;  // request after request
   std::vector<std::uint32_t> starts;    // first position of each request
-  bool acceptance_only = false;         // some line has overlaps
+  bool acceptance_only = false;         // a line with overlaps was read
 };
 
 class RecordedDistribution final : public Distribution {
@@ -35,7 +35,7 @@ class RecordedDistribution final : public Distribution {
   std::vector<double> distribution_;
 };
 
-// One request after the other, the first again behind the last.
+// Plays the requests one after the other, and starts again with the first after the last.
 class TraceProcess final : public ContextProcess {
  public:
   TraceProcess(std::size_t positions, std::vector<std::uint32_t> starts, bool acceptance_only) {
@@ -71,7 +71,7 @@ Recording read_recording(const std::string& path, const Location& named, const s
   for (AcceptanceRecord& record : records) {
     recording.starts.push_back(static_cast<std::uint32_t>(recording.positions.size()));
     recording.acceptance_only = record.form == RecordForm::overlap;
-    // The target is certain of what was emitted, and the draft is as sure of it as it was accepted.
+    // The target is certain of the emitted token, and the draft gives it the recorded acceptance probability.
     for (const double x : record.overlap) recording.positions.push_back({{1.0, 0.0}, {x, 1.0 - x}});
     std::move(record.positions.begin(), record.positions.end(), std::back_inserter(recording.positions));
   }
@@ -89,12 +89,12 @@ ContextEntry trace_context() {
   };
   static const config::Fields<P> fields = {
       {"file", &P::file,
-       "JSONL, one request a line: {\"overlap\": [...]}, or {\"target\": [DISTRIBUTION, ...], \"draft\": [DISTRIBUTION, ...]}",
+       "JSONL, one request per line: {\"overlap\": [...]}, or {\"target\": [DISTRIBUTION, ...], \"draft\": [DISTRIBUTION, ...]}",
        config::required},
-      {"kind", &P::kind, "only requests of this kind"},
+      {"kind", &P::kind, "use only requests of this kind"},
   };
   return {
-      {"trace", "the contexts of real text, as specsim calibrate records them, one after the other", "", fields,
+      {"trace", "the contexts of real text in order, as recorded by specsim calibrate", "", fields,
        "pair's distributions are not used. An overlap is the probability that a draft for this position is accepted given the "
        "token that the text has there: target and draft are distributions over that token and one other, and acceptance is that "
        "of the drafter and verifier which were recorded. Recorded distributions serve other verifiers too, but a text that goes "
@@ -107,7 +107,7 @@ ContextEntry trace_context() {
         ContextModel model;
         Diagnostics& diagnostics = builder.diagnostics();
         const std::size_t before = diagnostics.list().size();
-        builder.refuse_sampling("trace", "the distributions that were recorded have their sampling settings in them");
+        builder.refuse_sampling("trace", "the recorded distributions already include their sampling settings");
         Recording recording =
             read_recording(file_beside(arguments.where("file"), params.file), arguments.where("file"), params.kind, diagnostics);
         for (const RecordedPair& pair : recording.positions)

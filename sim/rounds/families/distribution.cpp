@@ -10,8 +10,8 @@ namespace {
 
 constexpr int kMaxNesting = 32;
 
-// "from: target": the target model's own distribution, before the target's sampling settings, as a draft that shares its logits
-// has it.
+// "from: target": the target model's own distribution, before the target's sampling settings, for a draft that shares the
+// target's logits.
 class TargetItself final : public Distribution {
  public:
   void draw(const DistributionAddress&, const TargetDistributions& target, std::span<double> distribution) const override {
@@ -38,7 +38,8 @@ std::unique_ptr<Distribution> DistributionBuilder::build(const config::Value& va
   const config::Value* transform = value.find("transform");
   const config::Value* from = value.find("from");
   if (family != nullptr && (transform != nullptr || from != nullptr)) {
-    diagnostics_->add(value.where, what + " has family beside from or transform, allowed: a family alone, or from and transform");
+    diagnostics_->add(value.where,
+                      what + " has both family and from or transform, allowed: a family alone, or from and transform");
   } else if (family != nullptr) {
     const auto choice = config::choose(families(), value, "family", what, *diagnostics_);
     if (choice.entry != nullptr) distribution = choice.entry->make(choice.arguments, *this);

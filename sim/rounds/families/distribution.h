@@ -1,4 +1,4 @@
-// A distribution: something that gives a probability for each token, the same at each context or drawn anew for each.
+// A distribution gives a probability for each token. It is the same in all contexts or differs from context to context.
 #pragma once
 
 #include "sim/foundation/base/error.h"
@@ -13,28 +13,27 @@
 
 namespace specsim::families {
 
-// How open a context leaves the target and how hard it is for the draft: by how many standard deviations over contexts the
-// logarithms of their scales lie above the middle.
+// How many plausible tokens a context leaves the target, and how hard it is for the draft. Each is the deviation of the logarithm
+// of its scale from the median, in standard deviations over contexts.
 struct ContextScales {
   double target = 0.0;
   double draft = 0.0;
 };
 
-// Names one distribution where distributions are random: the same address gives the same one, on any thread and in any order.
+// The address of one random distribution: the same address gives the same distribution, on any thread and in any order.
 struct DistributionAddress {
   rng::Key key;
-  std::uint64_t context = 0;              // pool index, or a name of (sequence, text position)
-  const ContextScales* scales = nullptr;  // where the process says what they are; else each scale with a spread draws its own
+  std::uint64_t context = 0;              // pool index, or a number for (sequence, text position)
+  const ContextScales* scales = nullptr;  // if the process sets the scales; otherwise each scale with a spread draws its own
 
-  // Of a part of the draft, or of the target.
+  // The deviate of a part of the draft, or of the target.
   [[nodiscard]] const double* deviate(bool of_draft) const {
     if (scales == nullptr) return nullptr;
     return of_draft ? &scales->draft : &scales->target;
   }
 };
 
-// The target's distribution at a draft's context: the model's own, and the one that is verified, after the target's sampling
-// settings.
+// The target's distributions in a draft's context: the model's own, and the verified one, after the target's sampling settings.
 struct TargetDistributions {
   std::span<const double> model;
   std::span<const double> verified;
@@ -42,7 +41,7 @@ struct TargetDistributions {
   TargetDistributions() = default;
   TargetDistributions(std::span<const double> model_distribution, std::span<const double> verified_distribution)
       : model(model_distribution), verified(verified_distribution) {}
-  // Without sampling settings the two are one.
+  // Without sampling settings both are the same.
   // NOLINTNEXTLINE(google-explicit-constructor)
   TargetDistributions(std::span<const double> distribution) : TargetDistributions(distribution, distribution) {}
   // NOLINTNEXTLINE(google-explicit-constructor)
@@ -55,16 +54,16 @@ class Distribution {
   Distribution(const Distribution&) = delete;
   Distribution& operator=(const Distribution&) = delete;
   virtual ~Distribution() = default;
-  // Writes probabilities that sum to 1. `target`: the target at the same context for a draft, empty for a target.
+  // Writes probabilities that sum to 1. `target`: for a draft, the target in the same context; empty for a target.
   virtual void draw(const DistributionAddress& address, const TargetDistributions& target,
                     std::span<double> distribution) const = 0;
-  // False if every context has the same distribution, given the same target: drawing it again would be waste.
+  // False if every context has the same distribution, given the same target, so that it need not be drawn again.
   [[nodiscard]] virtual bool random() const { return false; }
   // "from: target" itself, without a transform.
   [[nodiscard]] virtual bool is_target() const { return false; }
 };
 
-// Builds nested distributions from YAML and hands out what their parts share.
+// Builds nested distributions from YAML and provides what their parts share.
 class DistributionBuilder {
  public:
   // `is_draft`: "from: target" is allowed.
@@ -75,7 +74,7 @@ class DistributionBuilder {
   [[nodiscard]] Diagnostics& diagnostics() const { return *diagnostics_; }
   // {family: NAME, ...} or {from: target | DISTRIBUTION, transform: NAME, ...}. nullptr after reporting. `what`: "pair.target".
   std::unique_ptr<Distribution> build(const config::Value& value, const std::string& what);
-  // A number of its own for each part of a distribution, so that their random streams differ.
+  // A distinct number for each part of a distribution, so that their random streams differ.
   [[nodiscard]] std::uint32_t next_stream() { return streams_++; }
   void skip_streams(std::uint32_t count) { streams_ += count; }
 
@@ -87,7 +86,7 @@ class DistributionBuilder {
   int depth_ = 0;
 };
 
-// A family stands on its own: {family: zipf, exponent: 1.1}.
+// A family is used alone: {family: zipf, exponent: 1.1}.
 struct FamilyEntry {
   config::PartInfo info;
   // May return nullptr after reporting.

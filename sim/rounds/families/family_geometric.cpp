@@ -28,7 +28,7 @@ FamilyEntry geometric_family() {
   static const config::Fields<P> fields = {
       {"ratio", &P::ratio, "ratio of neighbouring probabilities", config::above(0, 1), config::required},
   };
-  return {{"geometric", "each token less likely than the one before by a constant ratio", "", fields,
+  return {{"geometric", "each token is less likely than the one before by a constant ratio", "", fields,
            "Distribution: proportional to ratio^token; ratio 1 is uniform."},
           [](const config::Arguments& arguments, DistributionBuilder&) {
             return std::make_unique<GeometricDistribution>(fields.read(arguments).ratio);

@@ -37,7 +37,7 @@ FamilyEntry normal_logits_family() {
   static const config::Fields<P> fields = {
       {"sigma", &P::sigma, "standard deviation of the logits", config::above(0, kLargestScale), config::required},
       {"spread", &P::spread,
-       "standard deviation over contexts of the logarithm of sigma: some contexts leave no choice, others a wide one",
+       "standard deviation over contexts of the logarithm of sigma: some contexts have few plausible tokens, others many",
        config::between(0, 10)},
   };
   return {

@@ -32,7 +32,7 @@ FamilyEntry one_hot_family() {
     std::optional<int> token;
   };
   static const config::Fields<P> fields = {
-      {"token", &P::token, "which; left out: a uniformly random one for each context", config::between(0, kMaxVocab - 1)},
+      {"token", &P::token, "the token; default: a uniformly random one for each context", config::between(0, kMaxVocab - 1)},
   };
   return {{"one_hot", "all mass on one token, as a target at temperature 0 has", "", fields,
            "Distribution: a point mass. Two independent random ones agree with probability 1 / vocab."},

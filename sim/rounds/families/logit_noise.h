@@ -1,4 +1,4 @@
-// Normal noise on logits: the transform of that name, and what a draft gathers on the way down a block.
+// Normal noise on logits: the transform logit_noise, and the drift of a draft along a block.
 #pragma once
 
 #include "sim/rounds/families/distribution.h"
@@ -8,8 +8,8 @@
 
 namespace specsim::families {
 
-// softmax(log source + value exp(spread N) N_x): N one normal number for the context, or its deviate where the process says it,
-// and N_x one for each token.
+// softmax(log source + value exp(spread N) N_x). N is one normal number per context, or the context's deviate if the process sets
+// it; N_x is one normal number per token.
 std::unique_ptr<Distribution> logit_noise(std::unique_ptr<Distribution> source, double value, double spread, bool of_draft,
                                           std::uint32_t stream);
 

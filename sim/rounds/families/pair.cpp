@@ -34,7 +34,7 @@ void PairSource::draw_draft_model(const DistributionAddress& address, std::size_
   const Distribution& distribution = *drafts_[std::min(depth, drafts_.size() - 1)];
   if (target_sampling_ == math::Sampling()) {
     distribution.draw(address, target, draft);
-  } else {  // the model's own distribution once more
+  } else {  // the model's own distribution again
     std::vector<double> model(target.size());
     target_->draw(address, {}, model);
     distribution.draw(address, TargetDistributions(model, target), draft);

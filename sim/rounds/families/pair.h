@@ -14,15 +14,15 @@ class PairSource {
  public:
   PairSource(std::unique_ptr<Distribution> target, std::vector<std::unique_ptr<Distribution>> drafts_by_depth,
              math::Sampling target_sampling, math::Sampling draft_sampling);
-  // The target's distribution at a context, as it is verified: after its sampling settings.
+  // The target's verified distribution in a context: after its sampling settings.
   void draw_target(const DistributionAddress& address, std::span<double> target) const;
-  // The draft's distribution at the same context, given the verified target. The last configured depth holds for all beyond.
+  // The draft's distribution in the same context, given the verified target. Deeper depths use the last configured one.
   void draw_draft(const DistributionAddress& address, std::size_t depth, std::span<const double> target,
                   std::span<double> draft) const;
-  // The same before the draft's sampling settings: the draft model's own, at temperature 1.
+  // The draft before its sampling settings: the draft model's own distribution, at temperature 1.
   void draw_draft_model(const DistributionAddress& address, std::size_t depth, std::span<const double> target,
                         std::span<double> draft) const;
-  // Puts the draft's sampling settings to a distribution of its model's.
+  // Applies the draft's sampling settings to a distribution of its model.
   void sample_draft(std::span<double> draft) const;
   [[nodiscard]] const math::Sampling& draft_sampling() const { return draft_sampling_; }
   [[nodiscard]] std::size_t depths() const { return drafts_.size(); }

@@ -8,12 +8,12 @@ namespace specsim::families {
 
 namespace {
 
-// The middle of part i of n equally likely ones of a normal distribution.
+// The median of part i of n equally likely parts of a normal distribution.
 double middle_of(std::size_t i, std::size_t n) {
   return math::normal_quantile((static_cast<double>(i) + 0.5) / static_cast<double>(n));
 }
 
-// The middles of n parts vary less than what they stand for; by this factor they are pulled apart to a variance of 1.
+// The medians of n parts vary less than the distribution. Multiplying them by this factor restores a variance of 1.
 double pulled_apart(std::size_t n) {
   double squares = 0.0;
   for (std::size_t i = 0; i < n; ++i) squares += middle_of(i, n) * middle_of(i, n);
@@ -32,7 +32,7 @@ std::vector<ContextScales> TextLayout::scales() const {
   std::vector<ContextScales> scales;
   for (std::size_t c = 0; c < kContexts; ++c) {
     const std::size_t place = c % places_;
-    // Places run through a part in one order for the target and in another for the draft.
+    // Places are in one order for the target and in another for the draft, within a part.
     const std::size_t other = (21 * place + 3 * places_ / 4) % places_;
     const std::size_t open = stretch(c) / kParts * places_ + place;
     const std::size_t hard = stretch(c) % kParts * places_ + other;

@@ -35,7 +35,7 @@ TransformEntry interpolate_transform() {
           [](const config::Arguments& arguments, std::unique_ptr<Distribution> source,
              DistributionBuilder& builder) -> std::unique_ptr<Distribution> {
             if (!builder.is_draft()) {
-              builder.diagnostics().add(arguments.where(), "transform interpolate in a target, allowed: in a draft");
+              builder.diagnostics().add(arguments.where(), "transform interpolate is used in a target, allowed: in a draft");
               return nullptr;
             }
             return std::make_unique<InterpolateTransform>(std::move(source), fields.read(arguments).value);

@@ -14,20 +14,21 @@ enum class Shape { temperature, uniform_mix, disjoint_tail };
 
 constexpr double kTolerance = 1e-12;
 
-// A distribution with exactly the requested overlap with the target, on a named path that leads away from it.
+// A distribution with exactly the requested overlap with the target, on a named path away from the target.
 class OverlapTransform final : public Distribution {
  public:
   OverlapTransform(double value, Shape shape, Location where) : value_(value), shape_(shape), where_(std::move(where)) {}
 
   void draw(const DistributionAddress&, const TargetDistributions& distributions, std::span<double> distribution) const override {
-    const std::span<const double> target = distributions.verified;  // the distribution that alpha is about
+    const std::span<const double> target = distributions.verified;  // the distribution that alpha refers to
     const double lowest =
         shape_ == Shape::temperature ? along_temperature(target, distribution, 0.0) : mixed(target, distribution, 1.0);
     if (value_ < lowest - kTolerance)
-      throw BadInput(
-          where_, fmt::format("value is {:.12g}, allowed: in [{:.12g}, 1], which is all that shape {} reaches from this target",
-                              value_, lowest, name()));
-    // Both paths lower the overlap steadily from 1 at s = 1 (the target itself) or s = 0 respectively; mixtures do so linearly.
+      throw BadInput(where_,
+                     fmt::format("value is {:.12g}, allowed: in [{:.12g}, 1], the range that shape {} reaches from this target",
+                                 value_, lowest, name()));
+    // The overlap falls steadily along both paths, from 1 at s = 1 (temperature) or at s = 0 (mixtures); for mixtures it is
+    // linear.
     if (shape_ == Shape::temperature) {
       double low = 0.0;
       double high = 1.0;
@@ -43,8 +44,9 @@ class OverlapTransform final : public Distribution {
     }
     const double reached = math::overlap(target, distribution);
     if (std::abs(reached - value_) > kTolerance)
-      throw BadInput(where_, fmt::format("value is {:.15g}, but this target lets shape {} come no nearer than {:.15g}", value_,
-                                         name(), reached));
+      throw BadInput(
+          where_, fmt::format("value is {:.15g}; the nearest overlap that shape {} reaches from this target is {:.15g}", value_,
+                              name(), reached));
   }
 
  private:
@@ -105,18 +107,18 @@ TransformEntry overlap_transform() {
        "uniform. disjoint_tail: "
        "(1 - w) target + w on the target's least likely token. alpha = value by construction; a value that the path cannot "
        "reach is refused "
-       "with the range. The target is meant as it is verified, after its sampling settings; sampling settings of the draft "
-       "come on top and change alpha."},
+       "with the range. The target is the verified one, after its sampling settings; sampling settings of the draft "
+       "are applied in addition and change alpha."},
       [](const config::Arguments& arguments, std::unique_ptr<Distribution> source,
          DistributionBuilder& builder) -> std::unique_ptr<Distribution> {
         const P params = fields.read(arguments);
         if (!builder.is_draft()) {
-          builder.diagnostics().add(arguments.where(), "transform overlap in a target, allowed: in a draft");
+          builder.diagnostics().add(arguments.where(), "transform overlap is used in a target, allowed: in a draft");
           return nullptr;
         }
         if (!source->is_target()) {
           builder.diagnostics().add(arguments.where(),
-                                    "transform overlap from another distribution than the target, allowed: from: target");
+                                    "transform overlap starts from a distribution other than the target, allowed: from: target");
           return nullptr;
         }
         return std::make_unique<OverlapTransform>(params.value, params.shape, arguments.where("value"));

@@ -39,7 +39,7 @@ TransformEntry permute_transform() {
     double value = 0.0;
   };
   static const config::Fields<P> fields = {
-      {"value", &P::value, "each token takes part with this probability", config::between(0, 1), config::required},
+      {"value", &P::value, "probability that a token is among those that are permuted", config::between(0, 1), config::required},
   };
   return {
       {"permute", "shuffles the probabilities of a random part of the tokens", "", fields,

@@ -28,7 +28,7 @@ TransformEntry reduced_vocab_transform() {
     std::size_t value = 0;
   };
   static const config::Fields<P> fields = {
-      {"value", &P::value, "tokens known: ids below it (in a zipf distribution the most frequent ones)",
+      {"value", &P::value, "number of known tokens: ids below it (in a zipf distribution the most frequent ones)",
        config::between(1, kMaxVocab), config::required},
   };
   return {{"reduced_vocab", "a draft that knows only the lowest token ids", "Zhao et al., FR-Spec, arXiv 2502.14856", fields,

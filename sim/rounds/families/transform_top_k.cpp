@@ -27,7 +27,8 @@ TransformEntry top_k_transform() {
     int value = 0;
   };
   static const config::Fields<P> fields = {
-      {"value", &P::value, "tokens kept; ties: the lower token stays", config::between(1, kMaxVocab), config::required},
+      {"value", &P::value, "number of tokens kept; ties: the lower token is kept", config::between(1, kMaxVocab),
+       config::required},
   };
   return {{"top_k", "the k likeliest tokens, renormalised", "Fan et al., arXiv 1805.04833", fields,
            "Distribution: source / kept mass on the tokens kept. From the target: alpha = the target's mass on them."},

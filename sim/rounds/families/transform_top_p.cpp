@@ -27,7 +27,7 @@ TransformEntry top_p_transform() {
     double value = 0.0;
   };
   static const config::Fields<P> fields = {
-      {"value", &P::value, "the mass to reach; the token that reaches it stays", config::above(0, 1), config::required},
+      {"value", &P::value, "the mass to reach; the token that reaches it is kept", config::above(0, 1), config::required},
   };
   return {{"top_p", "the shortest run of likeliest tokens that reaches a mass, renormalised", "Holtzman et al., arXiv 1904.09751",
            fields, "Distribution: source / kept mass on the tokens kept. From the target: alpha = the target's mass on them."},

@@ -1,4 +1,4 @@
-// Text as a small automaton: what every exact theory of rounds is asked about.
+// Text as a small automaton: the input of every exact theory of rounds.
 #pragma once
 
 #include "sim/foundation/base/index.h"
@@ -17,7 +17,7 @@ struct Automaton {
   int start = 0;
   std::vector<int> next;                                // states x vocab, row-major: state after a token
   std::vector<std::vector<double>> target;              // [state][token]
-  std::vector<std::vector<std::vector<double>>> draft;  // [draft position][state][token]; the last position holds beyond
+  std::vector<std::vector<std::vector<double>>> draft;  // [draft position][state][token]; later positions use the last one
 
   [[nodiscard]] int after(int state, int token) const { return next[index_of(state) * index_of(vocab) + index_of(token)]; }
   [[nodiscard]] const std::vector<double>& draft_at(int position, int state) const {
@@ -38,7 +38,7 @@ void check_automaton(const Automaton& automaton, int draft_length);
 // Throws InvariantBroken unless entries are >= 0 and sum to 1 within 1e-9.
 void check_distribution(std::span<const double> distribution);
 
-// The tokens by falling probability, the lowest id first among equals; at most `most` of them.
+// The tokens in order of decreasing probability (ties: the lowest id first); at most `most` of them.
 [[nodiscard]] std::vector<int> likeliest(std::span<const double> distribution, std::size_t most);
 
 }  // namespace specsim::theory

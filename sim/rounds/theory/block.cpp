@@ -18,7 +18,7 @@ struct Atom {
   double weight = 0.0;
 };
 
-// Sorts, and joins atoms that differ by rounding: the same ratios multiplied in another order.
+// Sorts, and merges atoms that differ only by rounding: the same ratios multiplied in another order.
 void merge(std::vector<Atom>& atoms) {
   constexpr double kRounding = 64.0 * std::numeric_limits<double>::epsilon();
   constexpr std::size_t kMost = std::size_t{1} << 20U;
@@ -77,7 +77,7 @@ std::vector<std::vector<double>> kernel_from(const BlockContext& context, int dr
     std::vector<math::CompensatedSum> row(states);
     std::vector<std::vector<Atom>> longer(states);
     for (int s = 0; s < context.states; ++s) {
-      if (j == draft_length) {  // the next token is the target's whatever was carried
+      if (j == draft_length) {  // the next token is the target's, whatever the carry
         math::CompensatedSum kept;
         for (const Atom& atom : carries[index_of(s)]) kept.add(atom.weight * atom.value);
         for (const Branch& branch : branches_at(context, j, s)) row[index_of(branch.next)].add(kept.value() * branch.target);
@@ -117,10 +117,10 @@ class JointRatioWalk {
   struct Prefix {
     double target = 1.0;  // joint probabilities
     double draft = 1.0;
-    double largest = 1.0;  // ratio of the two on the way
+    double largest = 1.0;  // largest ratio of the two along the path
   };
 
-  // Returns the mass of drafted paths through the prefix that keep fewer tokens than it has.
+  // Returns the mass of drafted paths with this prefix that keep fewer tokens than the prefix has.
   double walk(int length, int state, const Prefix& prefix) {
     const std::vector<Branch>& branches = branches_at(*context_, length, state);
     if (length == draft_length_) {
@@ -140,7 +140,7 @@ class JointRatioWalk {
       back += walk(length + 1, branch.next, longer);
       kept_.pop_back();
     }
-    // As joint masses: what the target may still have here, over what was drafted.
+    // As joint masses: the mass that the target may still emit here, over the drafted mass.
     const double may = prefix.target / prefix.largest;
     math::CompensatedSum lacking;
     math::CompensatedSum excess;
@@ -163,7 +163,7 @@ class JointRatioWalk {
   std::vector<int> kept_;  // branches of the prefix
 };
 
-// Values >= 0 gathered by cell: of equal width in value / (1 + value), which keeps large ratios within reach.
+// Sums values >= 0 by cell. Cells have equal width in value / (1 + value), so that large ratios have cells too.
 class Cells {
  public:
   explicit Cells(int count) : cells_(index_of(count)) {}
@@ -177,7 +177,7 @@ class Cells {
     cell.moment += weight * value;
   }
 
-  // One atom a cell at its mean, or two at its ends with the same mean.
+  // One atom per cell at its mean, or two at its ends with the same mean.
   [[nodiscard]] std::vector<Atom> atoms(bool spread) const {
     std::vector<Atom> list;
     for (const Cell& cell : cells_) {

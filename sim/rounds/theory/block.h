@@ -23,8 +23,8 @@ struct Branch {
   int next = 0;
 };
 
-// Positions of text. A hidden move of the state is part of the branch: its probability multiplies both distributions and leaves
-// the ratio alone. The same holds for a pair drawn afresh from a pool.
+// Positions of text. If the state moves by chance (or a pair is drawn from a pool), that move is part of the branch: its
+// probability multiplies both distributions and does not change the ratio.
 struct BlockContext {
   int states = 1;
   std::vector<std::vector<std::vector<Branch>>> branches;  // [draft position, or size 1 for all][state]
@@ -38,21 +38,22 @@ struct WeightedPair {
 
 // Distributions driven by the emitted tokens.
 [[nodiscard]] BlockContext block_context(const Automaton& automaton);
-// Each position draws one of the pairs by weight, independently; a single pair is a fixed context.
+// Each position draws one of the pairs by weight, independently; a single pair gives a fixed context.
 [[nodiscard]] BlockContext block_context(std::span<const WeightedPair> pool);
-// State s has pairs[s] (weights unread) and moves by `transition`, states x states row-major, whatever the tokens are.
+// State s has pairs[s] (weights are ignored) and moves by `transition`, states x states row-major, whatever the tokens are.
 [[nodiscard]] BlockContext block_context(std::span<const WeightedPair> pairs, const std::vector<double>& transition);
 
 // [accepted][states x states, row-major]: P(accepted, next round starts in s' | round starts in s). Atoms of the carry that
-// differ by rounding alone are merged; more than 2^20 of them in one state are refused.
+// differ only by rounding are merged; more than 2^20 atoms in one state are refused.
 [[nodiscard]] std::vector<std::vector<double>> block_kernel(const BlockContext& context, int draft_length);
-// The same of a round whose whole block stays by the ratio of joint probabilities, min(1, prod target(x_i) / draft(x_i)), and
-// which otherwise goes back as block verification does: with the mass Z of (carry_i target - draft)+ after token i, the first i
-// tokens stay with Z / (Z + 1 - carry_i) (Zhou et al. 2026, arXiv 2601.05724, as its program has it). What comes back to a prefix
-// then depends on all that was behind it, so every drafted path is walked: the branches of one path to the power of draft_length.
+// As above for a rule that first tries to keep the whole block by the ratio of joint probabilities, min(1, prod target(x_i) /
+// draft(x_i)). If that fails, it goes back as block verification does: with the mass Z of (carry_i target - draft)+ after token
+// i, the first i tokens are kept with Z / (Z + 1 - carry_i) (Zhou et al. 2026, arXiv 2601.05724, as implemented in its program).
+// The kept prefix depends on all later tokens, so every drafted path is walked: the branches of one path to the power of
+// draft_length.
 [[nodiscard]] std::vector<std::vector<double>> joint_ratio_kernel(const BlockContext& context, int draft_length);
-// How such rounds from `state` end, f(kept, final): the branches, by number, that stay, and the mass of each branch as the final
-// token, for every prefix of every drafted path.
+// Calls f(kept, final) for every way in which such a round from `state` ends: the numbers of the branches that are kept, and the
+// mass of each branch as the final token, for every prefix of every drafted path.
 void each_joint_ratio_end(const BlockContext& context, int draft_length, int state,
                           const std::function<void(std::span<const int> kept, std::span<const double> final)>& f);
 // Distribution of accepted for a round that starts in `state`.
@@ -61,9 +62,9 @@ struct Bracket {
   double low = 0.0;
   double high = 0.0;
 };
-// Bounds of P(accepted >= i), i = 1..draft_length, for a pool of any vocabulary: E[carry_i] is concave in every ratio and every
-// carry before it, so replacing the values in a cell by their mean raises it, and spreading them to the cell's ends lowers
-// it. O(draft_length cells^2 + vocab); 1024 cells leave about 1e-6.
+// Bounds of P(accepted >= i), i = 1..draft_length, for a pool of any vocabulary. E[carry_i] is concave in every earlier ratio and
+// carry. So replacing the values in a cell by their mean raises it, and spreading them to the cell's ends lowers it.
+// O(draft_length cells^2 + vocab); 1024 cells give an error of about 1e-6.
 [[nodiscard]] std::vector<Bracket> block_tails(std::span<const WeightedPair> pool, int draft_length, int cells = 1024);
 
 }  // namespace specsim::theory

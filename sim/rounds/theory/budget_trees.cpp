@@ -32,7 +32,7 @@ std::vector<Path> longer_paths(const Automaton& distributions, const std::vector
   return longer;
 }
 
-// The `most` heaviest of paths[first ..], parents before children.
+// The `most` paths of the largest probability among paths[first ..], parents before children.
 std::vector<int> heaviest(const std::vector<Path>& paths, int first, int most) {
   std::vector<int> order(paths.size() - index_of(first));
   std::iota(order.begin(), order.end(), first);
@@ -43,7 +43,7 @@ std::vector<int> heaviest(const std::vector<Path>& paths, int first, int most) {
   return order;
 }
 
-// Adds the continuations of `level`, `width` for each path, to `paths`, all of them or the `most` heaviest. Returns the new ones.
+// Adds the continuations of `level`, `width` per path, to `paths`: all of them or the `most` likeliest. Returns the new ones.
 std::vector<int> add_level(const Automaton& distributions, std::vector<Path>& paths, const std::vector<int>& level, int width,
                            int most) {
   std::vector<Path> next;
@@ -74,7 +74,7 @@ ChosenTree tree_from(const std::vector<Path>& paths, const std::vector<int>& kep
 
 ChosenTree dynamic_tree(const Automaton& distributions, int state, int depth, int width, int nodes) {
   std::vector<Path> paths = {Path{.state = state}};
-  int first = 0;  // of the last level
+  int first = 0;  // first path of the last level
   for (int d = 0; d < depth; ++d) {
     const std::vector<int> level = heaviest(paths, first, width);
     first = static_cast<int>(paths.size());
@@ -128,7 +128,7 @@ ChosenTree beam_tree(const Automaton& distributions, int state, int beams, int d
 }
 
 ChosenTree marginal_tree(const Automaton& distributions, int state, const MarginalTree& rule) {
-  // The marginals, by the distribution of the draft's state at each depth.
+  // The marginals, from the distribution of the draft's state at each depth.
   std::vector<std::vector<double>> marginal;
   std::vector<double> in_state(index_of(distributions.states), 0.0);
   in_state[index_of(state)] = 1.0;
@@ -162,14 +162,14 @@ ChosenTree marginal_tree(const Automaton& distributions, int state, const Margin
       const std::vector<int> tokens = likeliest(own, index_of(rule.width));
       for (std::size_t rank = 0; rank < tokens.size() && static_cast<int>(paths.size()) <= rule.nodes; ++rank) {
         if (!(own[index_of(tokens[rank])] > 0.0)) break;
-        paths.push_back({best, static_cast<int>(rank), tokens[rank], state, from.depth + 1,
-                         from.weight * own[index_of(tokens[rank])]});
+        paths.push_back(
+            {best, static_cast<int>(rank), tokens[rank], state, from.depth + 1, from.weight * own[index_of(tokens[rank])]});
         grown.push_back(false);
       }
     }
     return tree_from(paths, heaviest(paths, 1, rule.nodes));
   }
-  // Level by level the heaviest paths of each length: none of the heaviest of all can lie outside them.
+  // Level by level, the likeliest paths of each length: the likeliest of all are always among them.
   std::vector<int> level = {0};
   for (int depth = 0; depth < rule.positions && !level.empty(); ++depth) {
     const std::vector<double>& own = marginal[index_of(depth)];

@@ -13,7 +13,7 @@
 namespace specsim::theory {
 namespace {
 
-// Where the states of a distribution `row` go with the target's token.
+// Moves the state distribution `row` by the target's token.
 std::vector<double> moved(const Automaton& distributions, const StateMatrix& transition, const std::vector<double>& row,
                           int token) {
   std::vector<double> next(row.size(), 0.0);
@@ -29,7 +29,8 @@ std::vector<double> moved(const Automaton& distributions, const StateMatrix& tra
   return next;
 }
 
-// ends(node, token, states): the round's distribution over its last accepted node, its final token, and the state after.
+// Calls ends(node, token, states) with the round's distribution over its last accepted node, its final token, and the state after
+// it.
 void walk(const Automaton& distributions, const StateMatrix& transition, const ChosenTree& chosen, std::vector<double> start,
           const std::function<void(int, int, const std::vector<double>&)>& ends) {
   check_tree(chosen.tree);
@@ -91,13 +92,13 @@ RoundKernel chosen_kernel(const Automaton& distributions, const StateMatrix& tra
 
 namespace {
 
-// A sequence's rounds over every text; chosen_of(text, rounds): the round's tree, where `rounds` holds, if the drafter remembers,
-// how long the text was before each round, this one included.
+// Walks a sequence's rounds over every text. chosen_of(text, rounds) is the round's tree. If the drafter has a memory, `rounds`
+// holds the length of the text before each round, including this one.
 std::optional<RunMoments> over_texts(
     const Automaton& distributions, const StateMatrix& transition, std::span<const double> start, std::span<const int> prompt,
     int rounds, bool remembers, const std::function<ChosenTree(const std::vector<int>&, const std::vector<int>&)>& chosen_of) {
   constexpr std::size_t kMost = std::size_t{1} << 18U;
-  // The distribution of text and state; how much a sequence has emitted is its text's own length.
+  // The distribution of text and state; the number of emitted tokens is the text's length.
   using Past = std::pair<std::vector<int>, std::vector<int>>;
   std::map<Past, std::vector<double>> now;
   now[{{prompt.begin(), prompt.end()}, {}}] = {start.begin(), start.end()};
@@ -142,19 +143,19 @@ std::optional<RunMoments> over_texts(
   return moments;
 }
 
-// What Lookahead's window and pool hold, told from the whole past.
+// The contents of Lookahead's window and pool, computed from the whole past.
 class LookaheadPast {
  public:
-  // first: the window's first tokens. text: with the prompt; rounds: its lengths before each round up to this one.
+  // first: the window's first tokens. text: including the prompt; rounds: its lengths before each round up to this one.
   LookaheadPast(const Automaton& distributions, int start, std::size_t prompt, const Lookahead& own, std::span<const int> first,
                 std::span<const int> text, std::span<const int> rounds)
       : distributions_(&distributions), start_(start), prompt_(prompt), own_(own), first_(first), text_(text), rounds_(rounds) {}
 
   [[nodiscard]] std::vector<std::vector<int>> guesses() {
     const int round = static_cast<int>(rounds_.size()) - 1;
-    const int full = own_.window > 0 ? own_.ngram - 2 : 0;  // the round from which the window is full
+    const int full = own_.window > 0 ? own_.ngram - 2 : 0;  // the first round with a full window
     if (round < full || text_.empty()) return {};
-    std::vector<std::vector<int>> pool;  // in the order in which they came
+    std::vector<std::vector<int>> pool;  // in the order of insertion
     std::size_t read = 0;
     for (int r = 0; r <= round; ++r) {
       const std::size_t length = index_of(rounds_[index_of(r)]);
@@ -177,8 +178,8 @@ class LookaheadPast {
   }
 
  private:
-  // The token of a level in a column as round r begins. Filling, each round shifts what there is by a column against the text;
-  // full, a level takes the place of the one below.
+  // The token of a level in a column at the start of round r. While the window fills, each round shifts its contents by one
+  // column against the text. When it is full, each level replaces the one below.
   int guess(int r, int level, int column) {
     if (level == 0 && column == 0) return text_[index_of(rounds_[index_of(r)]) - 1];
     if (r <= own_.ngram - 2) return level == 0 ? first_[index_of(r + column - 1)] : output(level - 1, column + 1 + r - level);

@@ -26,7 +26,7 @@ std::vector<double> round_times(const ClosedFormInputs& inputs) {
   return times;
 }
 
-// The drafted positions' rates; the constant alpha where none are given.
+// The rates of the drafted positions; the constant alpha if none are given.
 std::vector<double> rates_of(const ClosedFormInputs& inputs) {
   SPECSIM_CHECK(inputs.draft_length >= 0, "draft_length = {}", inputs.draft_length);
   const auto length = static_cast<std::size_t>(inputs.draft_length);
@@ -67,7 +67,7 @@ std::vector<ClosedForm> make_closed_forms() {
        "M4",
        "Leviathan et al. 2022, arXiv 2211.17192, equation 1",
        "(1 - alpha^(draft_length + 1)) / (1 - alpha)",
-       "tokens per round where every position accepts with the same probability, independently; with the distribution of "
+       "tokens per round if every position accepts with the same probability, independently; with the distribution of "
        "accepted",
        false,
        {kAlphaInput},
@@ -93,7 +93,7 @@ std::vector<ClosedForm> make_closed_forms() {
        "M4",
        "product of the positions' acceptance probabilities (derived)",
        "1 + sum over i = 1..draft_length of alpha_1 ... alpha_i",
-       "tokens per round where positions accept independently with fixed unequal probabilities; with the distribution of "
+       "tokens per round if positions accept independently with fixed unequal probabilities; with the distribution of "
        "accepted",
        false,
        {kPositionsInput},
@@ -103,9 +103,9 @@ std::vector<ClosedForm> make_closed_forms() {
        }});
   add({"geometric_at_mean_alpha",
        "M4",
-       "Brenndoerfer 2026, the formula put to unequal positions",
+       "Brenndoerfer 2026, the formula applied to unequal positions",
        "(1 - mean^(draft_length + 1)) / (1 - mean), mean = mean of alpha_i",
-       "wrong for fixed unequal positions (.9, .5: 2.19 against 2.35); right only where they are equal or drawn independently",
+       "wrong for fixed unequal positions (.9, .5: 2.19 against 2.35); correct only if they are equal or drawn independently",
        true,
        {kPositionsInput},
        [](const ClosedFormInputs& inputs) {
@@ -118,7 +118,7 @@ std::vector<ClosedForm> make_closed_forms() {
        "",
        "Leviathan et al. 2022, arXiv 2211.17192, theorem 3.8",
        "(1 - alpha^(draft_length + 1)) / ((1 - alpha) (draft_length cost_ratio + 1))",
-       "speedup where a round costs draft_length draft passes and one target pass",
+       "speedup if a round takes draft_length draft passes and one target pass",
        false,
        {kAlphaInput, kCostInput},
        [](const ClosedFormInputs& inputs) {
@@ -141,7 +141,7 @@ std::vector<ClosedForm> make_closed_forms() {
        "",
        "ratio model on the by_position mean (derived)",
        "(1 + sum over i of alpha_1 ... alpha_i) / (draft_length cost_ratio + 1)",
-       "speedup where positions accept independently with fixed unequal probabilities",
+       "speedup if positions accept independently with fixed unequal probabilities",
        false,
        {kPositionsInput, kCostInput},
        [](const ClosedFormInputs& inputs) {
@@ -187,7 +187,7 @@ std::vector<ClosedForm> make_closed_forms() {
        "A2",
        "Speculative Decoding: Mathematical Analysis and Performance Optimization",
        "(1 - alpha^(draft_length + 1)) / ((draft_seconds draft_length + target_seconds) (1 - alpha))",
-       "rate of one sequence where a round costs draft_length draft passes and one target pass",
+       "rate of one sequence if a round takes draft_length draft passes and one target pass",
        false,
        {kAlphaInput, kSecondsInput},
        [](const ClosedFormInputs& inputs) {
@@ -220,7 +220,7 @@ std::vector<ClosedForm> make_closed_forms() {
        "",
        "overlapped drafting: the next block is drafted before the bonus token is known (derived)",
        "(1 - alpha^draft_length) / (1 - alpha)",
-       "tokens per round where full acceptance yields no bonus token (alpha .8, length 4: 2.952, not 3.362); draft_length >= 1",
+       "tokens per round if full acceptance yields no bonus token (alpha .8, length 4: 2.952, not 3.362); draft_length >= 1",
        false,
        {kAlphaInput},
        [](const ClosedFormInputs& inputs) {
@@ -230,9 +230,10 @@ std::vector<ClosedForm> make_closed_forms() {
        }});
   add({"oracle_lengths",
        "",
-       "every token costs a target pass or, where a draft is right, a draft pass (derived)",
+       "every token takes a target pass or, if a draft token is right, a draft pass (derived)",
        "sum over i = 0..draft_length of alpha^i / (1 + cost_ratio sum over i = 1..draft_length of alpha^i)",
-       "speedup where each round drafts exactly what will be accepted, draft_length at most: the bound of every draft length "
+       "speedup if each round drafts exactly the tokens that will be accepted, at most draft_length: the bound of every draft "
+       "length "
        "policy",
        false,
        {kAlphaInput, kCostInput},
@@ -244,7 +245,7 @@ std::vector<ClosedForm> make_closed_forms() {
        "",
        "heuristic schedule of Hugging Face's assisted generation; its stationary distribution as a Markov chain (derived)",
        "sum of pi_k (1 - alpha^(k + 1)) / (1 - alpha) / sum of pi_k (1 + k cost_ratio), pi the stationary distribution of k",
-       "speedup where the draft length k grows by 2 after full acceptance and shrinks by 1 otherwise, from 1 to draft_length",
+       "speedup if the draft length k grows by 2 after full acceptance and shrinks by 1 otherwise, from 1 to draft_length",
        false,
        {kAlphaInput, kCostInput},
        [](const ClosedFormInputs& inputs) {

@@ -1,4 +1,4 @@
-// Named closed forms that a run can be held to, right ones and published wrong ones.
+// Named closed forms that a run can be compared with: correct ones, and published ones that are wrong.
 #pragma once
 
 #include "sim/rounds/theory/round_distribution.h"
@@ -20,7 +20,7 @@ struct ClosedFormInputs {
   double target_seconds = 0.0;  // one target pass
 };
 
-// What a form predicts; the rest stays empty.
+// The predictions of a form; others stay empty.
 struct ClosedFormPrediction {
   std::optional<RoundDistribution> distribution;
   std::optional<double> tokens_per_round;

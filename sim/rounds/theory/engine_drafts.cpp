@@ -18,7 +18,7 @@ String end_of(std::span<const int> text, std::size_t length) {
   return {text.end() - static_cast<std::ptrdiff_t>(length), text.end()};
 }
 
-// What has been left of texts: each string, how often, and when it was left last.
+// The strings that texts have added: each string, how often it was added, and when it was last added.
 class Left {
  public:
   struct Mark {
@@ -37,7 +37,7 @@ class Left {
     }
   }
   [[nodiscard]] bool has(const String& string) const { return marks_.contains(string); }
-  // The strings that are longer by a token.
+  // The strings that are one token longer.
   [[nodiscard]] std::vector<std::pair<String, Mark>> longer(const String& string) const {
     std::vector<std::pair<String, Mark>> all;
     for (auto at = marks_.upper_bound(string);
@@ -52,7 +52,7 @@ class Left {
   int clock_ = 0;
 };
 
-// The drafted paths, each a child of one before it; at most so many.
+// The drafted paths, each a child of an earlier one; their number is limited.
 class Drafted {
  public:
   explicit Drafted(int most) : most_(most) {}
@@ -97,7 +97,7 @@ void grow_by_frequency(const SglangNgram& rule, const Left& left, const String& 
     double share;
   };
   const auto below = [](const Open& a, const Open& b) { return a.share < b.share; };
-  std::vector<Open> heap;  // equals stand as in the program's heap, the standard library's
+  std::vector<Open> heap;  // ties are in the order of the program's heap, the standard library's
   const auto open_children = [&](const String& string, double share) {
     auto children = left.longer(string);
     std::stable_sort(children.begin(), children.end(),
@@ -127,8 +127,8 @@ HistoryDraft sglang_ngram_draft(const SglangNgram& rule) {
     Left left;
     for (const String& one : rule.past)
       for (std::size_t length = 1; length <= one.size(); ++length) left.leave(std::span(one).first(length), index_of(rule.depth));
-    std::vector<bool> found;  // [length - 1]: the end of the text of the round
-    std::size_t before = 0;   // how long the text was a round ago; 0: there was no text
+    std::vector<bool> found;  // [length - 1]: whether this suffix of the round's text was found
+    std::size_t before = 0;   // length of the text one round ago; 0: there was no text
     for (const int length : lengths) {
       const std::span<const int> now = text.first(index_of(length));
       if (before > 0) left.leave(text.first(before), index_of(rule.depth));
@@ -178,7 +178,7 @@ std::uint32_t polynomial(std::span<const int> tokens) {
   return static_cast<std::uint32_t>(sum);
 }
 
-// The rounds of ngram-mod one after the other; gives the last one's draft.
+// The rounds of ngram-mod in order; returns the last round's draft.
 class ModRounds {
  public:
   explicit ModRounds(const NgramMod& rule) : rule_(&rule) {
@@ -227,7 +227,7 @@ class ModRounds {
   }
 
   const NgramMod* rule_;
-  std::vector<std::pair<std::uint32_t, int>> read_;  // in the order in which they were
+  std::vector<std::pair<std::uint32_t, int>> read_;  // in reading order
   bool begun_ = false;
   std::size_t next_ = 0;
   int last_ = 0;
@@ -248,7 +248,7 @@ HistoryDraft ngram_mod_draft(const NgramMod& rule) {
 
 namespace {
 
-// How often each token follows the string in the pieces. A table of the library, for its order among equals.
+// Counts how often each token follows the string in the pieces. It is a standard library table because ties follow its order.
 std::unordered_map<int, int> followers(const std::vector<String>& pieces, const String& string) {
   std::unordered_map<int, int> table;
   for (const String& piece : pieces) {
@@ -290,7 +290,7 @@ int sure_token(const std::vector<String>& pieces, const String& text, const std:
 HistoryDraft ngram_cache_draft(const NgramCache& rule) {
   return [rule](std::span<const int> text, std::span<const int> lengths) -> std::vector<String> {
     if (text.size() < 2) return {};
-    std::vector<String> pieces;  // the text, as rounds emitted it
+    std::vector<String> pieces;  // the text, in the pieces that rounds emitted
     int from = 0;
     for (const int length : lengths) {
       pieces.emplace_back(text.begin() + from, text.begin() + length);

@@ -18,10 +18,11 @@ std::vector<double> biased_distribution(std::span<const double> before, std::spa
     for (std::size_t x = 0; x < joined.size(); ++x)
       joined[x] = std::pow(std::max(before[x], kLeast), 1.0 - share) * std::pow(std::max(known[x], kLeast), share);
   if (candidates > 0 && index_of(candidates) < joined.size()) {
-    // A candidate is a token that fewer than so many are better than.
+    // A candidate is a token that fewer than this many others exceed.
     for (std::size_t x = 0; x < joined.size(); ++x) {
       int better = 0;
-      for (std::size_t y = 0; y < joined.size(); ++y) better += before[y] > before[x] || (before[y] == before[x] && y < x) ? 1 : 0;
+      for (std::size_t y = 0; y < joined.size(); ++y)
+        better += before[y] > before[x] || (before[y] == before[x] && y < x) ? 1 : 0;
       if (better >= candidates) joined[x] = 0.0;
     }
   }

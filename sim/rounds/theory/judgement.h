@@ -1,8 +1,7 @@
-// What verification rules do at one position, written from the papers and not from the simulator: the mass with which a rule
+// Verification rules at one position, written from the papers and not from the simulator. They give the mass with which a rule
 // emits a token as an accepted draft and as the final token after a rejection.
 //
-// `drafted` is what the draft token is drawn from, `draft_model` the draft model's own distribution; distributions as in
-// bounds.h.
+// The draft token is drawn from `drafted`; `draft_model` is the draft model's own distribution; distributions as in bounds.h.
 #pragma once
 
 #include <span>
@@ -19,14 +18,15 @@ struct Judgement {
 // Rejection sampling token by token (Leviathan et al. 2022, Chen et al. 2023): min(target, drafted), then (target - drafted)+.
 [[nodiscard]] Judgement judge_token(std::span<const double> target, std::span<const double> drafted);
 
-// The target samples, and the draft is kept while the two are equal. At temperature 0 it is the greedy rule.
+// The target samples, and the draft token is kept while the two are equal. At temperature 0 this is the greedy rule.
 [[nodiscard]] Judgement judge_sample(std::span<const double> target, std::span<const double> drafted);
 
-// Draft and target sample by the same Gumbel noise, and the draft is kept while the two are equal: both are x with probability
-// 1 / sum over y of max(target(y) / target(x), drafted(y) / drafted(x)) (Daliri et al. 2024, arXiv 2408.07978). O(vocab^2).
+// Draft and target sample with the same Gumbel noise, and the draft token is kept while the two are equal. Both are x with
+// probability 1 / sum over y of max(target(y) / target(x), drafted(y) / drafted(x)) (Daliri et al. 2024, arXiv 2408.07978).
+// O(vocab^2).
 [[nodiscard]] Judgement judge_gumbel(std::span<const double> target, std::span<const double> drafted);
 
-// A published mistake: the draft model's argmax, judged as if it had been sampled from the model's own distribution.
+// A published mistake: the draft model's argmax is judged as if it had been sampled from the model's own distribution.
 [[nodiscard]] Judgement judge_soft_argmax(std::span<const double> target, std::span<const double> draft_model);
 
 }  // namespace specsim::theory

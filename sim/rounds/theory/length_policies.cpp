@@ -19,7 +19,7 @@ void check_inputs(double alpha, const std::vector<double>& round_time) {
   for (const double time : round_time) SPECSIM_CHECK(time > 0.0, "round time = {}", time);
 }
 
-// tokens[k]: mean emitted by a round of length k.
+// tokens[k]: mean tokens emitted by a round of length k.
 PolicyFigures mixed(std::vector<double> length_distribution, const std::vector<double>& tokens,
                     const std::vector<double>& round_time) {
   math::CompensatedSum emitted;
@@ -85,7 +85,7 @@ LengthRule ratio_tiers_rule(std::vector<int> tiers, double weight, double up, do
 LengthRule sglang_tiers_rule(const SglangTiers& own) {
   SPECSIM_CHECK(!own.tiers.empty() && std::is_sorted(own.tiers.begin(), own.tiers.end()), "{} tiers", own.tiers.size());
   const auto next_length = [own](int length, double& average) {
-    // The tiers below and above the own one.
+    // The tiers below and above the present one.
     std::vector<int> below;
     std::vector<int> above;
     for (const int tier : own.tiers) {

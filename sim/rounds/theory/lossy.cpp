@@ -18,7 +18,7 @@ namespace {
 
 using Distribution = std::vector<double>;
 
-// The state after the rounds of one height.
+// The states after the rounds of one height.
 struct TypicalStates {
   using Part = Distribution;  // [state]
   const Automaton& distributions;
@@ -98,7 +98,7 @@ std::vector<std::vector<double>> threshold_accepted(std::span<const double> targ
   std::vector<std::vector<double>> by_rank(index_of(drafts), std::vector<double>(target.size(), 0.0));
   each_draw(draft, drafts, sampling, [&](const std::vector<int>& tokens, double probability) {
     double sum = 0.0;
-    double taken = 0.0;  // the coins below this accept a token before
+    double taken = 0.0;  // coins below this value accept an earlier token
     for (std::size_t rank = 0; rank < tokens.size(); ++rank) {
       const double own = target[index_of(tokens[rank])];
       sum += own;
@@ -244,7 +244,7 @@ RoundKernel typical_guess_kernel(const Automaton& distributions, const StateMatr
     const ChosenTree guessed = guessed_tree(tree, distributions, start);
     const std::function<void(int, int, const std::vector<bool>&, double)> go =
         [&](int depth, int state, const std::vector<bool>& held, double probability) {
-          std::vector<bool> deeper(held.size(), false);  // nodes one further down that are accepted
+          std::vector<bool> deeper(held.size(), false);  // accepted nodes one level further down
           bool any = false;
           for (std::size_t node = 1; node < held.size(); ++node) {
             deeper[node] =

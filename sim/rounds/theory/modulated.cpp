@@ -58,7 +58,7 @@ Vector mean_reward(const std::vector<RoundDistribution>& distributions, std::spa
   return mean;
 }
 
-// Everything that one pass of a (sub-)distribution of start states through a round tells, scaled to its mass.
+// The totals of one pass of a (sub-)distribution of start states through a round, scaled to its mass.
 SequenceTotals totals_of(const Modulation& modulation, Vector started, int draft_length) {
   SequenceTotals totals;
   totals.rounds = total(started);
@@ -175,7 +175,7 @@ SequenceTotals expected_totals(const Modulation& modulation, std::span<const dou
   check_start(modulation, start);
   SPECSIM_CHECK(rounds >= 1, "rounds = {}", rounds);
   const std::size_t states = start.size();
-  // Forming the matrix costs as much as `states` applications of the kernel, then saves a factor 2 draft_length each.
+  // Forming the matrix takes as long as `states` applications of the kernel, and then saves a factor 2 draft_length each.
   Matrix transition;
   if (rounds > modulation.states) transition = weighted_kernel(modulation, draft_length, Vector(index_of(draft_length) + 1, 1.0));
   std::vector<math::CompensatedSum> started(states);
@@ -187,7 +187,7 @@ SequenceTotals expected_totals(const Modulation& modulation, std::span<const dou
     double moved = 0.0;
     for (std::size_t s = 0; s < states; ++s) moved += std::abs(next[s] - here[s]);
     here = std::move(next);
-    // A step of this size can never grow, so staying put from here on errs by at most rounds * 1e-16 relative.
+    // A step of this size can never grow, so keeping the state from here on has a relative error of at most rounds * 1e-16.
     if (moved < 2e-16) {
       const double left = rounds - 1 - round;
       for (std::size_t s = 0; s < states; ++s) started[s] += left * here[s];
@@ -207,7 +207,7 @@ double reward_variance(const Modulation& modulation, std::span<const double> sta
   check_reward(reward, draft_length);
   const std::size_t states = start.size();
   const std::vector<RoundDistribution> distributions = round_distribution_by_state(modulation, draft_length);
-  // Centred rewards leave the variance alone and keep the squared mean, which is subtracted at the end, small.
+  // Centred rewards do not change the variance, and keep the squared mean small, which is subtracted at the end.
   const double centre = dot(totals.distribution.accepted, reward);
   Vector centred(reward.begin(), reward.end());
   for (double& value : centred) value -= centre;

@@ -1,8 +1,8 @@
 // Rounds driven by a finite-state context: exact distributions, totals over a finite sequence, long-run figures and variances.
 //
-// The state belongs to the text position. A round drafts from its start state; the state after its last emitted token is
-// the start state of the next round, so a hard position that rejected stays hard. All of it is the theory of a
-// Markov renewal process with the round as the step; the formulas are derived here from the kernel
+// The state belongs to the text position. A round drafts from its start state. The state after its last emitted token is the
+// start state of the next round, so a hard position that rejected stays hard. This is the theory of a Markov renewal process
+// with the round as the step; the formulas are derived from the kernel
 //   K_j(s, s') = P(accepted = j, next round starts in s' | round starts in s)
 //              = accept_0 ... accept_{j-1} reject_j (j < draft_length),  accept_0 ... accept_{draft_length-1} bonus.
 #pragma once
@@ -17,8 +17,8 @@ namespace specsim::theory {
 
 struct Modulation {
   int states = 0;
-  // accept[j], reject[j]: states x states, row-major, for draft position j; a vector of size 1 serves every position.
-  // Entry (s, s'): at a position in state s, the draft is accepted (rejected) and the next text position is in state s'.
+  // accept[j], reject[j]: states x states, row-major, for draft position j; a vector of size 1 applies to every position. Entry
+  // (s, s'): at a position in state s, the draft token is accepted (rejected) and the next text position is in state s'.
   std::vector<std::vector<double>> accept;
   std::vector<std::vector<double>> reject;
   std::vector<double> bonus;  // states x states: the move made by the bonus token
@@ -37,7 +37,8 @@ void check_modulation(const Modulation& modulation, int draft_length);
 // Distribution of accepted for a round that starts in each state.
 [[nodiscard]] std::vector<RoundDistribution> round_distribution_by_state(const Modulation& modulation, int draft_length);
 
-// Distribution of the next round's start state given this round's. Checks nothing: a sequence takes it round by round.
+// Distribution of the next round's start state given this round's. Does no checks, since it is called for every round of a
+// sequence.
 [[nodiscard]] std::vector<double> next_start(const Modulation& modulation, std::span<const double> start, int draft_length);
 
 // Expectations over one sequence.
@@ -57,8 +58,8 @@ struct SequenceTotals {
 [[nodiscard]] SequenceTotals expected_totals(const Modulation& modulation, std::span<const double> start, int draft_length,
                                              int rounds);
 
-// Exact variance, over one sequence of exactly `rounds` rounds, of the sum of reward[accepted] (size draft_length + 1).
-// Reward j + 1 gives emitted_variance().
+// Exact variance of the sum of reward[accepted] (size draft_length + 1) over one sequence of exactly `rounds` rounds. Reward j +
+// 1 gives emitted_variance().
 [[nodiscard]] double reward_variance(const Modulation& modulation, std::span<const double> start, int draft_length, int rounds,
                                      std::span<const double> reward);
 [[nodiscard]] double emitted_variance(const Modulation& modulation, std::span<const double> start, int draft_length, int rounds);

@@ -55,7 +55,7 @@ void draw_on(std::span<const double> draft, int drafts, TreeSampling sampling, s
   }
 }
 
-// What the rejection of a draft from `draft` leaves of the target, divided by its sum; empty if nothing is left.
+// The rest of the target after the rejection of a draft from `draft`, divided by its sum; empty if nothing is left.
 Distribution remainder(std::span<const double> target, std::span<const double> draft) {
   Distribution left(target.size());
   math::CompensatedSum mass;
@@ -65,7 +65,7 @@ Distribution remainder(std::span<const double> target, std::span<const double> d
   return left;
 }
 
-// Every ordered draw from here on, reached with `reach` (all drafts before rejected).
+// Every ordered draw from here on, reached with probability `reach` (all earlier drafts rejected).
 void walk_draws(const Distribution& target, const Distribution& draft, std::size_t rank, double reach,
                 MultiDraftJudgement& result) {
   const double left = std::accumulate(draft.begin(), draft.end(), 0.0);
@@ -152,7 +152,7 @@ double kseq_factor(std::span<const double> target, std::span<const double> draft
   const double most = drafts;
   if (!(excess(1.0) > 0.0)) return 1.0;
   if (!(excess(most) < 0.0)) return most;
-  // The upper end of the bracket: nothing is accepted there beyond the target.
+  // The upper end of the bracket: acceptance there does not exceed the target.
   return boost::math::tools::bisect(excess, 1.0, most, boost::math::tools::eps_tolerance<double>()).second;
 }
 
@@ -179,7 +179,7 @@ MultiDraftJudgement judge_matching(std::span<const double> target, std::span<con
   MultiDraftJudgement result = empty_judgement(target.size(), drafts);
   result.judgement.rejected.assign(target.begin(), target.end());
   for (std::size_t x = 0; x < target.size(); ++x) {
-    double wanted = target[x];  // chance that it is wanted and is not among the drafts so far
+    double wanted = target[x];  // probability that the target wants it and it is not among the drafts so far
     for (std::size_t k = 0; k < result.by_rank.size(); ++k) {
       const double accepted = wanted * draft[x];
       wanted -= accepted;
@@ -219,7 +219,7 @@ MultiDraftJudgement judge_top_ranked(std::span<const double> target, std::span<c
   result.judgement.rejected.assign(target.begin(), target.end());
   for (std::size_t k = 0; k < order.size(); ++k) {
     const std::size_t x = index_of(order[k]);
-    if (draft[x] == 0.0) break;  // a candidate is what the draft proposes
+    if (draft[x] == 0.0) break;  // only tokens that the draft proposes are candidates
     result.by_rank[k] = result.by_token[k][x] = result.judgement.accepted[x] = target[x];
     result.judgement.rejected[x] = 0.0;
   }
@@ -236,7 +236,7 @@ double optimal_acceptance(std::span<const double> target, std::span<const double
   std::vector<Token> tokens;
   tokens.reserve(target.size());
   for (std::size_t x = 0; x < target.size(); ++x) {
-    if (draft[x] > 0.0) tokens.push_back({target[x] / draft[x], target[x], draft[x]});  // the others only add target
+    if (draft[x] > 0.0) tokens.push_back({target[x] / draft[x], target[x], draft[x]});  // the other tokens only add target mass
   }
   std::sort(tokens.begin(), tokens.end(), [](const Token& a, const Token& b) { return a.ratio < b.ratio; });
   math::CompensatedSum target_sum;

@@ -14,7 +14,7 @@ namespace {
 
 using Masses = std::vector<double>;
 
-// The draft's mass on the tokens before each one, in rising order of target / draft.
+// The draft's mass on the tokens before each token, in rising order of target / draft.
 Masses mass_before(const Masses& target, const Masses& draft) {
   std::vector<int> order(target.size());
   std::iota(order.begin(), order.end(), 0);
@@ -46,12 +46,12 @@ class PathWalk {
   }
 
  private:
-  // Of one path: the probability that it comes before a prefix, and that it begins with it.
+  // For one path: the probability that it comes before a prefix, and that it begins with the prefix.
   struct Prefix {
     double before = 0.0;
     double own = 0.0;
   };
-  // That the last of all paths begins with it.
+  // The probability that the last of all paths begins with the prefix.
   [[nodiscard]] double last(const Prefix& prefix) const {
     double sum = 0.0;
     for (int i = 0; i < paths_; ++i) sum += std::pow(prefix.before + prefix.own, i) * std::pow(prefix.before, paths_ - 1 - i);

@@ -22,7 +22,7 @@ std::uint32_t slot_of(std::span<const int> ngram) {
   return static_cast<std::uint32_t>(sum);
 }
 
-// When a place is looked at: in which round, of the prompt's before the others, the later one first.
+// When a place is looked at: the round, then prompt places before the others, later ones first.
 struct Turn {
   int round = 0;
   bool emitted = false;
@@ -32,25 +32,25 @@ struct Turn {
   }
 };
 
-// What is known of an n-gram.
+// The state of one n-gram.
 struct Known {
   struct Follower {
     Tokens tokens;
     int times = 0;
-    int most = 0;  // tokens that are drafted
+    int most = 0;  // most drafted tokens
   };
   int found = 0;                    // rounds
-  int counted = 0;                  // the place where counting goes on
-  std::vector<Follower> followers;  // in the order in which they came; without `values` one without tokens
+  int counted = 0;                  // the place at which counting continues
+  std::vector<Follower> followers;  // in order of appearance; without `values` one follower without tokens
 };
 
-// A sequence's rounds, told from the whole text.
+// A sequence's rounds, computed from the whole text.
 class MapRounds {
  public:
   MapRounds(const NgramMap& rule, std::span<const int> text, std::span<const int> lengths)
       : rule_(rule), text_(text), lengths_(lengths), prompt_(std::max(lengths[0] - 1, 0)) {}
 
-  // The last round's.
+  // The last round's draft.
   Tokens draft() {
     Tokens path;
     Known::Follower* last = nullptr;
@@ -71,21 +71,21 @@ class MapRounds {
     const auto from = text_.begin() + place;
     return {from, from + length};
   }
-  // The last place that has room for the key and what follows it in the round; nothing where the text is too short.
+  // The last place with room for the key and the tokens that follow it in the round; nothing if the text is too short.
   [[nodiscard]] std::optional<int> limit(int round) const {
     const int list = lengths_[index_of(round)] - 1;  // without the newest token
     if (list < 2 * rule_.n + rule_.draft_length) return std::nullopt;
     return list - rule_.n - rule_.draft_length - 1;
   }
-  // When it is looked at and goes into the table: in the first round that has room for it. Never at the text's beginning, nor
-  // where it has no room within the prompt but begins there.
+  // When a place is looked at and added to the table: in the first round with room for it. Never for the text's beginning, nor
+  // for a place that begins within the prompt but has no room there.
   [[nodiscard]] std::optional<Turn> turn_of(int place) const {
     if (place < 1 || (place <= prompt_ && place > prompt_ - rule_.n - rule_.draft_length - 1)) return std::nullopt;
     for (int round = 0; round < static_cast<int>(lengths_.size()); ++round)
       if (const std::optional<int> last = limit(round); last && place <= *last) return Turn{round, place > prompt_, -place};
     return std::nullopt;
   }
-  // The earliest of the places whose turn was in a round before, or is in this one.
+  // The earliest of the places whose turn was in an earlier round, or is in this one.
   template <class Fits>
   [[nodiscard]] std::optional<int> earliest(int round, bool before, const Fits& fits) const {
     std::optional<Turn> first;

@@ -28,7 +28,7 @@ void check_request(const RoundDistribution& distribution, int request_tokens) {
   SPECSIM_CHECK(request_tokens >= 1, "request_tokens = {}", request_tokens);
 }
 
-// First and second moments of (tokens - ratio rounds) over the whole rounds of a request that has all tokens to go.
+// First and second moments of (tokens - ratio rounds) over the whole rounds of a request, from its start.
 struct Moments {
   double first = 0.0;
   double second = 0.0;
@@ -49,7 +49,7 @@ Moments residual_moments(const RoundDistribution& distribution, int request_toke
   return left.back();
 }
 
-// The same, by the state that the next round begins in.
+// The same by the state in which the next round begins.
 struct StateMoments {
   Vector first;
   Vector second;
@@ -64,8 +64,8 @@ double second_moment(const Modulation& modulation, std::span<const double> start
   for (std::size_t tokens = 0; tokens <= request_tokens; ++tokens) {
     left.push_back({nothing, nothing});
     if (tokens == 0) continue;
-    // A round of so many tokens: what it adds, and what comes after it. One that would go beyond the end is cut and adds
-    // nothing.
+    // A round with this many tokens: its own contribution, and that of the rounds after it. A round that would go beyond the end
+    // is cut and contributes nothing.
     const auto after_round = [&](int accepted, Vector& first, Vector& second) {
       const std::size_t emitted = static_cast<std::size_t>(accepted) + 1;
       first = second = nothing;
@@ -154,7 +154,7 @@ double tokens_per_round_standard_error(std::span<const RequestType> types, int r
   const RequestTotals totals = request_totals(types, request_tokens);
   const double ratio = totals.tokens_per_round();
   const double weights = total_weight(types);
-  // The residual's mean over the mixture is 0 by the choice of the ratio, so its second moment is its variance.
+  // The ratio is chosen so that the residual's mean over the mixture is 0. Its second moment is then its variance.
   double second = 0.0;
   for (const RequestType& type : types) {
     second += type.weight / weights * residual_moments(type.distribution, request_tokens, ratio).second;

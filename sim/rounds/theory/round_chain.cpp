@@ -14,7 +14,7 @@
 namespace specsim::theory {
 namespace {
 
-// What a node does when none of these ranks is accepted.
+// The moves of a node if none of these ranks is accepted.
 StateMatrix rejection(const NodeMoves& moves, const std::vector<int>& ranks, std::size_t states, const StateMatrix& target) {
   StateMatrix accepted(states * states, 0.0);
   for (const int rank : ranks) {
@@ -27,7 +27,7 @@ StateMatrix rejection(const NodeMoves& moves, const std::vector<int>& ranks, std
     for (std::size_t next = 0; next < states; ++next) none -= accepted[s * states + next];
     for (std::size_t next = 0; next < states; ++next) {
       const std::size_t i = s * states + next;
-      // Differences of equal masses may come out below 0 by rounding.
+      // Differences of equal masses may be slightly negative from rounding.
       rest[i] = std::max(0.0, moves.final_token.empty() ? target[i] - accepted[i] : none * moves.final_token[i]);
     }
   }
@@ -92,7 +92,7 @@ namespace {
 
 using Window = std::vector<int>;  // the states of the next positions
 
-// Fills a window up to `length` positions, states moving by `transition` from the last one on; f(window, probability).
+// Fills a window up to `length` positions; states move by `transition` from the last one on. Calls f(window, probability).
 void fill_window(const StateMatrix& transition, int states, std::size_t length, Window& window, int last, double probability,
                  const std::function<void(const Window&, double)>& f) {
   if (window.size() == length) return f(window, probability);
@@ -105,7 +105,7 @@ void fill_window(const StateMatrix& transition, int states, std::size_t length, 
   }
 }
 
-// All windows of so many positions, in order.
+// All windows of `length` positions, in order.
 std::vector<Window> all_windows(int states, int length) {
   std::vector<Window> windows = {{}};
   for (int position = 0; position < length; ++position) {
@@ -164,12 +164,12 @@ WindowRounds window_rounds(const Automaton& distributions, const StateMatrix& tr
       for (std::size_t j = 0; j <= length; ++j) own.accepted[j] += probability * distribution[at].accepted[j];
     });
   }
-  bool decided = true;  // P(accepted = j) goes by the states of the first j + 1 positions alone
+  bool decided = true;  // P(accepted = j) depends on the states of the first j + 1 positions alone
   for (int at = 0; at < count; ++at) {
     const Window& window = windows[index_of(at)];
     for (int j = 0; j <= draft_length; ++j) {
       const double share = distribution[index_of(at)].accepted[index_of(j)];
-      Window alike(window.begin(), window.begin() + std::min(j + 1, draft_length));  // the first window that begins so
+      Window alike(window.begin(), window.begin() + std::min(j + 1, draft_length));  // the first window with this beginning
       alike.resize(length, 0);
       decided = decided && std::abs(share - distribution[index_of(place(alike))].accepted[index_of(j)]) < 1e-12;
       const auto to = [&](const Window& next, double probability) {
@@ -192,7 +192,8 @@ WindowRounds window_rounds(const Automaton& distributions, const StateMatrix& tr
 std::optional<RunMoments> run_moments(const std::vector<RoundKernel>& kernels, const LengthRule* policy,
                                       std::span<const double> start, int rounds) {
   constexpr std::size_t kMost = std::size_t{1} << 16U;
-  // The sequences that share one memory, by state: their probability, and, weighted with it, the tokens so far and their square.
+  // The sequences that share one memory, by state: their probability, and the mean tokens so far and mean square, weighted with
+  // it.
   struct Held {
     std::vector<double> probability;
     std::vector<double> tokens;

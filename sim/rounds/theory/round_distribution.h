@@ -1,4 +1,4 @@
-// The distribution of one round where positions accept independently, and its closed forms.
+// The distribution of one round if positions accept independently, and its closed forms.
 #pragma once
 
 #include <span>
@@ -17,7 +17,7 @@ struct RoundDistribution {
   [[nodiscard]] double tail(int j) const;         // P(accepted >= j); 1 for j <= 0, 0 beyond draft_length
 };
 
-// A sequence's total of whole rounds: mean and variance of the tokens emitted, mean of accepted drafts and of tries.
+// A sequence's total over whole rounds: mean and variance of emitted tokens, means of accepted tokens and of tries.
 struct RunMoments {
   double emitted = 0.0;
   double variance = 0.0;

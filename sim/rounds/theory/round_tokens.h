@@ -1,5 +1,5 @@
-// How many tokens of each class one round emits: mean and covariance, for rounds that are independent of one another and alike. A
-// lossy rule's output is held to them, since nothing simpler says what it must be: tokens of one round hang together.
+// Number of tokens of each class that one round emits: mean and covariance, for rounds that are independent and alike. The output
+// of a lossy rule is compared with these moments, because tokens of one round are correlated and no simpler statement holds.
 #pragma once
 
 #include "sim/rounds/theory/block.h"
@@ -12,7 +12,7 @@
 
 namespace specsim::theory {
 
-// Moments of the counts by class, over those rounds, or parts of rounds, that are added: each with its probability.
+// Moments of the counts by class. Rounds, or parts of rounds, are added, each with its probability.
 class TokenMoments {
  public:
   explicit TokenMoments(std::size_t classes) : first_(classes, 0.0), second_(classes * classes, 0.0) {}
@@ -24,7 +24,7 @@ class TokenMoments {
 
   // Rounds that emit one token: its mass by class.
   void add_token(std::span<const double> token);
-  // Rounds that emit a token, and then, whatever it was, what `rest` has.
+  // Rounds that emit a token followed by those of `rest`, which do not depend on it.
   void add_before(std::span<const double> token, const TokenMoments& rest);
   void add(const TokenMoments& other, double weight);
   // Rounds that emit tokens of these classes and one more, whose mass by class is `token`.
@@ -36,13 +36,13 @@ class TokenMoments {
   std::vector<double> second_;  // [class][class]: sum of probability and the product of two counts
 };
 
-// What a rule that walks down a tree emits at a node.
+// Tokens that a rule that walks down a tree emits at a node.
 struct NodeTokens {
   std::vector<std::vector<double>> accepted;  // [rank][class]: P(the child of that rank is accepted, and is of that class)
-  std::vector<std::vector<double>> rejected;  // [children][class]: where that many were drafted and none is accepted, as mass
+  std::vector<std::vector<double>> rejected;  // [children][class]: if this many were drafted and none is accepted, as mass
 };
 
-// by_depth: of the nodes at each depth, of ranks without gaps; behind: of the token behind a leaf, [class].
+// by_depth: nodes at each depth, for ranks without gaps. `behind`: the token after a leaf, [class].
 [[nodiscard]] TokenMoments walked_tokens(const TreeShape& tree, const std::vector<NodeTokens>& by_depth,
                                          std::span<const double> behind);
 
@@ -54,14 +54,14 @@ struct TokenClasses {
   [[nodiscard]] std::vector<double> masses(std::span<const double> by_token) const;
 };
 
-// Of block verification by the joint ratio (joint_ratio_kernel), in distributions of one state.
+// Block verification by the joint ratio (joint_ratio_kernel), in distributions of one state.
 [[nodiscard]] TokenMoments joint_ratio_tokens(const Automaton& distributions, int draft_length, const TokenClasses& classes);
-// Of typical acceptance (typical_kernel), in distributions of one state.
+// Typical acceptance (typical_kernel), in distributions of one state.
 [[nodiscard]] TokenMoments typical_tokens(const Automaton& distributions, const TreeShape& tree, TreeSampling sampling,
                                           double epsilon, double delta, const TokenClasses& classes);
-// Of typical acceptance as Medusa's program has it, in distributions of one state: of the longest accepted paths the one of the
-// largest product of target probabilities stays, the first of equals, and the target's likeliest token follows. Children are the
-// draft's likeliest tokens, so that all rounds are the same.
+// Typical acceptance as in Medusa's program, in distributions of one state. Of the longest accepted paths, the one with the
+// largest product of target probabilities is kept (ties: the first), and the target's likeliest token follows. Children are the
+// draft's likeliest tokens, so all rounds are the same.
 [[nodiscard]] TokenMoments typical_medusa_tokens(const Automaton& distributions, const TreeShape& tree, double epsilon,
                                                  double delta, const TokenClasses& classes);
 

@@ -66,14 +66,15 @@ BestDraftLength best_draft_length(std::span<const double> tokens_by_length, cons
 double lambert_below_branch(double excess) {
   SPECSIM_CHECK(excess >= 0.0, "excess = {}", excess);
   if (std::isinf(excess)) return excess;
-  // At the branch point z - ln(1 + z) cancels: its inverse series takes over (checked by substitution in the tests).
+  // At the branch point z - ln(1 + z) cancels, so its inverse series is used (checked by substitution in the tests).
   if (excess < 1e-5) {
     const double root = std::sqrt(2.0 * excess);
     return root * (1.0 + root * (1.0 / 3.0 + root * (1.0 / 36.0 + root * (-1.0 / 270.0 + root / 4320.0))));
   }
-  // The library's Lambert W starts where its argument is a normal number; beyond, the logarithmic expansion does.
+  // The library's Lambert W needs an argument that is a normal number. Beyond that the logarithmic expansion gives the start
+  // value.
   double above_one = excess < 690.0 ? -boost::math::lambert_wm1(-std::exp(-1.0 - excess)) - 1.0 : excess + std::log1p(excess);
-  // Newton on z - ln(1 + z) = excess, whose slope is z / (1 + z), mends what forming e^-(1 + excess) lost.
+  // Newton on z - ln(1 + z) = excess, whose slope is z / (1 + z), restores the digits lost in forming e^-(1 + excess).
   for (int step = 0; step < 4; ++step) {
     above_one -= (above_one - std::log1p(above_one) - excess) * (1.0 + above_one) / above_one;
   }
@@ -86,7 +87,7 @@ double continuous_best_draft_length(double alpha, const RatioCost& cost) {
   if (alpha == 0.0) return 0.0;
   if (cost.cost_ratio == 0.0) return std::numeric_limits<double>::infinity();
   const double fixed = (cost.verify_inflation + cost.overhead) / cost.cost_ratio;  // r
-  // At alpha 1 speedup is (x + 1) / (x c + v + o): it grows without end if r > 1, else never.
+  // At alpha 1 speedup is (x + 1) / (x c + v + o): it grows without limit if r > 1, otherwise never.
   if (alpha == 1.0) return fixed > 1.0 ? std::numeric_limits<double>::infinity() : 0.0;
   const double decay = -std::log(alpha);
   const double excess = (fixed - 1.0) * decay;  // A - 1
@@ -109,7 +110,7 @@ std::optional<double> break_even_alpha(int draft_length, const RatioCost& cost) 
 std::optional<BreakEven> break_even_alpha_any(const RatioCost& cost, int longest) {
   std::optional<BreakEven> best;
   for (int length = 1; length <= longest; ++length) {
-    // Only a length that does better just below the best alpha so far is worth solving for.
+    // Only a length that is better just below the best alpha so far is worth solving for.
     if (best && math::geometric_sum(best->alpha, length + 1) <= cost.round_time(length)) continue;
     const std::optional<double> alpha = break_even_alpha(length, cost);
     if (alpha && (!best || *alpha < best->alpha)) best = BreakEven{*alpha, length};

@@ -31,17 +31,17 @@ struct RatioCost {
 inline constexpr int kLongestSearched = 1024;
 
 struct BestDraftLength {
-  int draft_length = 0;  // 0: nothing beats plain decoding
+  int draft_length = 0;  // 0: decoding without speculation is fastest
   double speedup = 1.0;
 };
-// The draft length in 1..longest with the largest speedup, the shortest among equals; 0 and 1 if none exceeds 1.
+// The draft length in 1..longest with the largest speedup (ties: the shortest); 0 and 1 if none exceeds 1.
 [[nodiscard]] BestDraftLength best_draft_length(double alpha, const RatioCost& cost, int longest = kLongestSearched);
-// The same with tokens per round given: tokens_by_length[k] at draft length k (entry 0 is not read).
+// The same with tokens per round given: tokens_by_length[k] at draft length k (entry 0 is ignored).
 [[nodiscard]] BestDraftLength best_draft_length(std::span<const double> tokens_by_length, const RatioCost& cost);
 
-// The real draft length >= 0 that maximises (1 - a^(x+1)) / (1 - a) / (x c + v + o): with r = (v + o) / c and
-// A = 1 - (r - 1) ln a, y = -W_-1(-e^-A), it is (A - y) / ln a - 1 = -ln y / ln a - 1; 0 where that is negative or A < 1;
-// infinite at alpha 1 (if r > 1) and at cost_ratio 0 (if alpha > 0).
+// The real draft length >= 0 that maximises (1 - a^(x+1)) / (1 - a) / (x c + v + o). With r = (v + o) / c, A = 1 - (r - 1) ln a
+// and y = -W_-1(-e^-A), it is (A - y) / ln a - 1 = -ln y / ln a - 1. It is 0 if that is negative or A < 1, and infinite at alpha
+// 1 (if r > 1) and at cost_ratio 0 (if alpha > 0).
 [[nodiscard]] double continuous_best_draft_length(double alpha, const RatioCost& cost);
 
 // z = -W_-1(-e^-(1 + excess)) - 1 for excess >= 0: the solution z >= 0 of z - ln(1 + z) = excess. No underflow at large

@@ -1,4 +1,4 @@
-// Vectors over states and matrices of states x states, as the theories of moving contexts multiply them.
+// Vectors over states and matrices of states x states, and their products, for the theories of moving contexts.
 #pragma once
 
 #include "sim/foundation/base/index.h"
@@ -14,7 +14,7 @@ namespace specsim::theory {
 using Vector = std::vector<double>;
 using Matrix = std::vector<double>;  // states x states, row-major
 
-// One matrix serves every position of a block, or each has its own.
+// The matrix of a position: one matrix may apply to all positions of a block.
 inline const Matrix& at_position(const std::vector<Matrix>& matrices, int position) {
   return matrices.size() == 1 ? matrices.front() : matrices[index_of(position)];
 }
@@ -65,8 +65,8 @@ inline Vector times_column(const Matrix& matrix, std::span<const double> column)
   return out;
 }
 
-// out += left * right, in blocks of rows of `right` that stay in cache, four at a time; zero blocks are skipped, so that
-// contexts with few successors per state stay cheap.
+// out += left * right, in blocks of rows of `right` that stay in cache, four at a time. Zero blocks are skipped, so that contexts
+// with few successors per state stay fast.
 inline void add_product(const Matrix& left, const Matrix& right, std::size_t states, Matrix& out) {
   constexpr std::size_t kBlock = 32;
   for (std::size_t first = 0; first < states; first += kBlock) {

@@ -36,7 +36,7 @@ std::vector<std::size_t> recurrent_class(const std::vector<double>& matrix, std:
       if (forward[s] && !backward[s]) escape = s;
     }
     if (escape < states) {
-      // The candidate is transient; what it reaches without return is a strictly smaller set, so this ends.
+      // The candidate is transient. The states that it reaches without return are a strictly smaller set, so this loop ends.
       candidate = escape;
       continue;
     }

@@ -6,8 +6,8 @@
 
 namespace specsim::theory {
 
-// Stationary distribution of a Markov chain, transition states x states row-major (Grassmann-Taksar-Heyman elimination: no
-// subtraction). Requires one recurrent class; its states may be fewer than all, and periodic.
+// Stationary distribution of a Markov chain with `transition`, states x states row-major (Grassmann-Taksar-Heyman elimination: no
+// subtraction). Requires exactly one recurrent class, which may be smaller than all states, and periodic.
 [[nodiscard]] std::vector<double> stationary_distribution(const std::vector<double>& transition, std::size_t states);
 
 }  // namespace specsim::theory

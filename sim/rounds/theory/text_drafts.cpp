@@ -1,4 +1,4 @@
-// Drafts out of the text so far: prompt lookup, suffix decoding and SAM decoding.
+// Drafts from the text so far: prompt lookup, suffix decoding and SAM decoding.
 #include "sim/rounds/theory/chosen_trees.h"
 
 #include "sim/foundation/base/index.h"
@@ -13,7 +13,7 @@
 namespace specsim::theory {
 namespace {
 
-// How many of the last tokens of text[0, end) are the text's last ones; at most `most`.
+// How many of the last tokens of text[0, end) equal the text's last ones; at most `most`.
 std::size_t shared_end(std::span<const int> text, std::size_t end, std::size_t most) {
   std::size_t length = 0;
   while (length < std::min(end, most) && text[end - 1 - length] == text[text.size() - 1 - length]) ++length;
@@ -37,9 +37,9 @@ TextDraft prompt_lookup_draft(int draft_length, int longest, int shortest) {
 
 namespace {
 
-// The children of a node in the order of the program's list of siblings (suffix_tree.cc, append and _increment_count): a new
-// child goes to the list's end. A child whose count rises stays where it is if the one before it has a count larger by more than
-// one; else it goes in front of the first child that has the same count as the one before it.
+// The children of a node in the order of the program's list of siblings (suffix_tree.cc, append and _increment_count). A new
+// child is added at the list's end. A child whose count rises keeps its place if the child before it has a count larger by more
+// than one. Otherwise it moves in front of the first child with the same count as the one before it.
 class Siblings {
  public:
   struct Child {
@@ -75,7 +75,7 @@ TextDraft suffix_draft(int draft_length, int longest, double factor, double leas
   return [=](std::span<const int> text) {
     std::size_t length = 0;
     for (std::size_t end = 1; end < text.size(); ++end) length = std::max(length, shared_end(text, end, index_of(longest)));
-    std::vector<std::size_t> places;  // where the next token may stand
+    std::vector<std::size_t> places;  // possible places of the next token
     for (std::size_t end = 1; end < text.size() && length > 0; ++end) {
       if (shared_end(text, end, index_of(longest)) == length) places.push_back(end);
     }
@@ -104,8 +104,8 @@ TextDraft suffix_draft(int draft_length, int longest, double factor, double leas
 
 namespace {
 
-// The program's tree, a token a node: every string of at most `depth` tokens of the sequences, how often it stands there, and
-// what goes on from it.
+// The program's tree, one token per node: every string of at most `depth` tokens of the sequences, its number of occurrences, and
+// its continuations.
 class TextTree {
  public:
   explicit TextTree(std::size_t depth) : depth_(depth) {}
@@ -128,7 +128,7 @@ class TextTree {
     }
   }
 
-  // nullptr: the string stands nowhere, or is too long.
+  // nullptr: the string does not occur, or is too long.
   [[nodiscard]] const Siblings::Child* find(std::span<const int> string) const {
     const Siblings::Child* found = nullptr;
     std::size_t at = 0;
@@ -142,7 +142,7 @@ class TextTree {
     return found;
   }
 
-  // Where the commonest way on leads; nullptr: nowhere.
+  // The child with the most common continuation; nullptr: none.
   [[nodiscard]] const Siblings::Child* head(const Siblings::Child& from) const {
     const auto& list = nodes_[index_of(from.node)].list();
     return list.empty() ? nullptr : &list.front();
@@ -202,7 +202,7 @@ TextDraft suffix_scores_draft(const SuffixScores& rule) {
 
 namespace {
 
-// The place after the first stretch of `sequence` that is the text's last `length` tokens.
+// The place after the first occurrence of the text's last `length` tokens in `sequence`.
 std::optional<std::size_t> after_first(std::span<const int> sequence, std::span<const int> text, std::size_t length) {
   if (length > text.size()) return std::nullopt;
   const std::span<const int> end = text.last(length);

@@ -31,7 +31,7 @@ RecordTotals record_totals(std::span<const RoundDistribution> distributions, std
   for (std::size_t i = 0; i < starts.size(); ++i) {
     const std::size_t first = starts[i];
     const std::size_t size = (i + 1 < starts.size() ? starts[i + 1] : distributions.size()) - first;
-    std::vector<RecordTotals> left(size + 1);  // [position]: of what follows, of a request that is there
+    std::vector<RecordTotals> left(size + 1);  // [position]: totals of the rest of a request that has reached this position
     for (std::size_t at = size; at-- > 0;) {
       if (at + index_of(draft_length) >= size) continue;
       RecordTotals& sum = left[at];

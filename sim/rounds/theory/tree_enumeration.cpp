@@ -110,7 +110,7 @@ class TreeWalk {
     tokens_[here] = kAbsent;
   }
 
-  // The path to `node` is accepted, the final token has the given distribution.
+  // The path to `node` is accepted; the final token has the given distribution.
   void finish(int node, const Distribution& final_distribution, double probability) {
     if (probability == 0.0) return;
     std::vector<int> emitted = {0};
@@ -136,7 +136,8 @@ class TreeWalk {
         descend_if(child, probability * accept);
         probability *= 1.0 - accept;
       }
-      // The rejected distribution needs the expected number of tries, 1 + r + r^2 + ..., r the chance that one draft is rejected.
+      // The rejected distribution needs the expected number of tries, 1 + r + r^2 + ..., where r is the probability that one
+      // draft is rejected.
       double rejected = 1.0;
       for (std::size_t x = 0; x < target.size(); ++x) rejected -= std::min(draft[x], target[x] / factor);
       double tries = 0.0;
@@ -173,7 +174,7 @@ class TreeWalk {
     SPECSIM_CHECK(mass > 0.0 || probability < 1e-12, "rejected with probability {} without residual mass", probability);
   }
 
-  // Depth first: the open path from the root, each node with what is left of its carry and of its distribution.
+  // Depth first: the open path from the root; each node has the rest of its carry and of its distribution.
   void traverse(double probability) {
     struct Open {
       int node;
@@ -202,7 +203,7 @@ class TreeWalk {
       Open& parent = path.back();
       Residual residual = residual_of(parent.target, told_[index_of(rejected)], parent.carry);
       const double denominator = residual.mass + 1.0 - parent.carry;
-      // Neither residual nor slack: the child was accepted but for rounding.
+      // Neither residual nor slack is left: the child is accepted, except for rounding.
       if (denominator == 0.0) {
         check_residual(0.0, probability);
         return;
@@ -218,7 +219,7 @@ class TreeWalk {
   std::vector<std::vector<int>> children_;
   std::vector<int> tokens_;
   std::vector<int> states_;
-  std::vector<Distribution> told_;  // the distribution that each node was drawn from
+  std::vector<Distribution> told_;  // [node]: the distribution from which the node was drawn
   std::map<std::vector<int>, math::CompensatedSum> outcomes_;
 };
 

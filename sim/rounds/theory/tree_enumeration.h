@@ -1,5 +1,5 @@
-// Exact enumeration of rounds over a token tree: every drafted tree, every branch of the rule. A witness of its own, like
-// enumeration.h; enumerate_rounds completes the outcomes to the joint distribution of the output.
+// Exact enumeration of rounds over a token tree: every drafted tree, every branch of the rule. It is independent of the
+// simulator, like enumeration.h; enumerate_rounds turns the outcomes into the joint distribution of the output.
 #pragma once
 
 #include "sim/rounds/theory/automaton.h"
@@ -11,12 +11,12 @@
 namespace specsim::theory {
 
 enum class TreeRule {
-  // From the root, at each node the children one after another, each rejection leaving (target - draft)+ (SpecInfer, Sequoia).
+  // From the root: the children of each node in turn, each rejection leaving (target - draft)+ (SpecInfer, Sequoia).
   recursive,
-  // The same with min(1, target / (factor draft)) for all of a node's children (SpecTr); sampled with replacement only.
+  // As above with min(1, target / (factor draft)) for all of a node's children (SpecTr); only for sampling with replacement.
   kseq,
-  // From the leaves (Weng et al. 2025, arXiv 2505.12398): a leaf is taken with its carry, else its parent's carry
-  // and distribution shrink to what is left of them and the next branch is tried. On a chain it is the block rule.
+  // From the leaves (Weng et al. 2025, arXiv 2505.12398): a leaf is accepted with its carry. Otherwise its parent's carry and
+  // distribution shrink to the rest, and the next branch is tried. On a chain this is the block rule.
   traversal,
 };
 

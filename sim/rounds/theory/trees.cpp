@@ -80,7 +80,7 @@ RoundDistribution tree_distribution(const TreeShape& tree, const RankAcceptance&
   check_tree(tree);
   check_acceptance(acceptance);
   const std::vector<int> depths = tree.depths();
-  std::vector<double> reach = {1.0};  // [node]: probability that the accepted path goes through it
+  std::vector<double> reach = {1.0};  // [node]: probability that the accepted path contains it
   std::vector<double> tails(index_of(tree.depth()) + 1, 0.0);
   tails[0] = 1.0;
   for (int node = 1; node < tree.size(); ++node) {

@@ -1,9 +1,9 @@
 // Token trees: expected tokens from acceptance by rank, and the best shape for a budget.
 //
-// acceptance[depth][rank] is P(the child of that rank is the accepted one | its parent was), ranks and depths from 0; the last
-// row holds for all depths beyond, so one row is Sequoia's acceptance vector and rows of one entry are a chain's n-alpha.
-// Entries are >= 0 and a row sums to at most 1; ranks beyond a row's end are never accepted. Nodes are taken to be independent
-// of what was accepted above them.
+// acceptance[depth][rank] is P(the child of that rank is the accepted one | its parent was), ranks and depths from 0. Deeper
+// nodes use the last row, so one row is Sequoia's acceptance vector and rows of one entry are a chain's n-alpha. Entries are >= 0
+// and a row sums to at most 1; ranks beyond a row's end are never accepted. Acceptance at a node is assumed to be independent of
+// what was accepted above it.
 #pragma once
 
 #include "sim/rounds/theory/round_distribution.h"
@@ -14,10 +14,10 @@ namespace specsim::theory {
 
 using RankAcceptance = std::vector<std::vector<double>>;
 
-// Node 0 is the root, the token that is already known; parents come before their children.
+// Node 0 is the root, the last token of the text; parents come before their children.
 struct TreeShape {
   std::vector<int> parent = {-1};
-  std::vector<int> rank = {-1};  // among its siblings; ranks may be skipped, not repeated
+  std::vector<int> rank = {-1};  // rank among its siblings; ranks may be skipped, not repeated
 
   [[nodiscard]] int size() const { return static_cast<int>(parent.size()); }  // the root included
   [[nodiscard]] std::vector<int> depths() const;

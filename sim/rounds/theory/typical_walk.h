@@ -1,5 +1,5 @@
-// Typical acceptance of a tree: every node is accepted or not by itself, and the round keeps the longest path that is accepted
-// whole, the first of several, and adds a token of the target's.
+// Typical acceptance of a tree. Every node is accepted or not by itself. The round keeps the longest path of accepted nodes
+// (ties: the first) and adds a target token.
 #pragma once
 
 #include "sim/rounds/theory/automaton.h"
@@ -15,7 +15,7 @@
 
 namespace specsim::theory {
 
-// `Parts` says what is kept of the rounds whose longest accepted path has one height:
+// `Parts` defines what is kept of the rounds whose longest accepted path has one height:
 //   none()                       a Part of no rounds; mass(part) is the probability of its rounds
 //   add(from, weight, to)        adds the rounds of another part
 //   add_final(state, weight, to) adds rounds that end here, with the target's own token
@@ -25,7 +25,8 @@ namespace specsim::theory {
 template <class Parts>
 class TypicalWalk {
  public:
-  using Heights = std::vector<typename Parts::Part>;  // what is missing from a mass of 1: the node itself is not accepted
+  using Heights =
+      std::vector<typename Parts::Part>;  // a mass below 1: the rest is the probability that the node itself is not accepted
 
   TypicalWalk(const Automaton& distributions, const TreeShape& tree, TreeSampling sampling, Parts parts)
       : distributions_(distributions),
@@ -35,7 +36,7 @@ class TypicalWalk {
         depths_(tree.depths()),
         children_(tree.children()) {}
 
-  // What follows below a node that is accepted at a state.
+  // The heights below a node that is accepted in a state.
   const Heights& below(int node, int state) {
     const auto [place, fresh] = known_.try_emplace({node, state});
     if (fresh) place->second = heights_below(node, state);
@@ -84,7 +85,7 @@ class TypicalWalk {
     for (std::size_t h = 0; h < std::min(height, heights.size()); ++h) sum += parts_.mass(heights[h]);
     return sum;
   }
-  // The first of the highest of independent children, one more than its own height; none: the round ends here.
+  // The first of the highest of independent children, with one more than its own height; none: the round ends here.
   void add_longest(const std::vector<Heights>& each, int state, double probability, Heights& heights) const {
     double none = probability;
     for (const Heights& own : each) none *= std::max(0.0, 1.0 - mass_below(own, own.size()));

@@ -1,4 +1,4 @@
-// The one comparison that decides on a draft token, and its prepared form.
+// The comparison that decides on a draft token, and its prepared form.
 #pragma once
 
 #include <algorithm>
@@ -7,33 +7,33 @@
 
 namespace specsim::verify {
 
-// What a rule says of one draft token: it is accepted with probability min(1, target / draft).
+// A rule's verdict on one draft token: it is accepted with probability min(1, target / draft).
 struct Odds {
   double target = 0.0;
   double draft = 1.0;
 };
 
-// u in [0, 1). Strict and multiplied: equal odds always accept (unless they are subnormal numbers, whose products with u are
-// rounded up), target 0 never does (not even at u = 0), and nothing is divided by zero.
+// u in [0, 1). The comparison is strict and multiplies. So equal odds always accept (unless they are subnormal numbers, whose
+// products with u are rounded up), a target of 0 never accepts (not even at u = 0), and nothing is divided by zero.
 inline bool accepts(double u, Odds odds) { return u * odds.draft < odds.target; }
 
 constexpr std::uint64_t kAcceptAlways = std::uint64_t{1} << 53;
-constexpr std::uint64_t kNearby = 2;  // how far the rounded quotient of two odds can be from the threshold that they make
+constexpr std::uint64_t kNearby = 2;  // largest distance of the rounded quotient of two odds from the exact threshold
 
-// The number of u = 0, 2^-53, 2 2^-53, ... below 1 that accepts() lets pass: comparing the high 53 bits of a random number with
-// it decides exactly as accepts() does. As u grows, accepts() changes once at most, from yes to no.
+// The number of u = 0, 2^-53, 2 2^-53, ... below 1 for which accepts() is true. Comparing the high 53 bits of a random number
+// with it decides exactly as accepts() does. As u grows, accepts() changes at most once, from true to false.
 inline std::uint64_t accept_threshold(Odds odds) {
   if (!(odds.target > 0.0)) return 0;
   if (odds.target > odds.draft) return kAcceptAlways;
   const auto passes = [&](std::uint64_t m) { return accepts(static_cast<double>(m) * 0x1.0p-53, odds); };
-  // The quotient's rounding is off by one or two, unless the products of accepts() are subnormal numbers with few digits: there
-  // the change is looked for by halves.
+  // Rounding puts the quotient off by one or two, unless the products in accepts() are subnormal numbers with few digits. In that
+  // case the threshold is found by bisection.
   const auto guess = std::min(static_cast<std::uint64_t>(std::ceil(odds.target / odds.draft * 0x1.0p53)), kAcceptAlways);
   std::uint64_t low = guess > kNearby ? guess - kNearby : 0;
   std::uint64_t high = std::min(guess + kNearby, kAcceptAlways);
   if (low > 0 && !passes(low - 1)) low = 0;
   if (high < kAcceptAlways && passes(high)) high = kAcceptAlways;
-  while (low < high) {  // all below `low` pass, none from `high` on does
+  while (low < high) {  // accepts() is true below `low`, and false from `high` on
     const std::uint64_t middle = low + (high - low) / 2;
     if (passes(middle))
       low = middle + 1;

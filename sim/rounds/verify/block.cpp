@@ -5,7 +5,7 @@ namespace specsim::verify {
 
 VerifierEntry block_verifier() {
   return {{"block",
-           "block verification judges all draft tokens jointly and keeps the longest prefix that may stay",
+           "block verification judges all draft tokens jointly and keeps the longest acceptable prefix",
            "Sun et al., arXiv 2403.10444",
            {}},
           true,

@@ -1,4 +1,4 @@
-// A verifier that judges a drafted tree of tokens as a whole. It sees what a server has: the tree, its tokens, and the
+// A verifier that judges a drafted tree of tokens as a whole. It sees only what a server has: the tree, its tokens, and the
 // distributions of target and draft after each node. A chain is a tree.
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace specsim::verify {
 
-// What a rule wants to have worked out once for a pair of distributions with so many children below.
+// Values that a rule computes once for a pair of distributions and a number of children.
 class NodePlan {
  public:
   NodePlan() = default;
@@ -25,9 +25,9 @@ class NodePlan {
   virtual ~NodePlan() = default;
 };
 
-// One round's block. Tokens are drawn when they are first asked for: what a rule does not look at costs nothing. Every random
-// choice of a round goes through token, accept, choose and pick, which is what an exact enumeration takes hold of. What is known
-// of a node is read without a call, since rules ask several times a token; who derives from this works out the rest.
+// One round's block. Tokens are drawn when they are first asked for, so unused tokens cost nothing. Every random choice of a
+// round goes through token, accept, choose and pick; an exact enumeration overrides these. Known nodes are read without a virtual
+// call, since rules ask several times per token; derived classes compute the rest.
 class Block {
  public:
   Block() = default;
@@ -37,40 +37,40 @@ class Block {
 
   [[nodiscard]] const tokens::Tree& tree() const { return *tree_; }
   [[nodiscard]] tokens::Siblings siblings() const { return siblings_; }
-  // How many children of a node were drafted: nodes first_child .. of the tree. Fewer than the tree has where drafting
-  // stopped, or where the draft has no further token to draw without replacement.
+  // How many children of a node were drafted: nodes first_child .. of the tree. It is below the tree's number if drafting
+  // stopped, or if the draft has no further token to draw without replacement.
   int children(int node) {
     const tokens::Tree::Node& own = tree_->nodes[static_cast<std::size_t>(node)];
     if (own.children == 0 || own.depth >= longest_) return 0;
     return may_stop_ && stops(node) ? 0 : placed(node).children;
   }
   Token token(int node) { return drawn(node).token; }
-  // The mass that the draft's distribution had left when `node` was drawn: 1 but without replacement.
+  // The mass that the draft's distribution had left when `node` was drawn; always 1 with replacement.
   double remaining(int node) { return drawn(node).remaining; }
   // The distributions of the token that follows `node`; its children were drawn from .draft().
   const math::RatioTable& distributions(int node) { return *placed(node).distributions; }
-  // The same distributions number by number, for a rule that makes one pass over each where tables would not pay; after a leaf
-  // the target's alone. Valid until those of another node are asked for. A block whose distributions are tables has none: to ask
-  // is a failed check.
+  // The same distributions as plain numbers, for a rule that makes one pass over each, so that tables would not pay; after a leaf
+  // only the target's. Valid until another node's are requested. A block whose distributions are tables has no plain numbers: the
+  // call is then a failed check.
   virtual PositionDistributions numbers(int node);
-  // Told by a rule that judges positions in turn of its verdict on `node`, while the distributions that it was drawn from are at
-  // hand: `emitted` is the node's own token, or what came in its place.
+  // Called by a rule that judges positions in turn, with its verdict on `node`, while the distributions from which the token was
+  // drawn are at hand. `emitted` is the node's own token, or the one that replaced it.
   virtual void judged(int /*node*/, const PositionDistributions& /*distributions*/, bool /*accepted*/, Token /*emitted*/) {}
-  // What BlockRule::plan made of these distributions; nullptr for a leaf.
+  // The result of BlockRule::plan for these distributions; nullptr for a leaf.
   const NodePlan* plan(int node) { return placed(node).plan; }
 
-  // Whether a node is accepted; may be asked once a round for each node.
+  // Whether a node is accepted; may be called once per round and node.
   bool accept(int node, Odds odds) {
     const double u = drawn(node).u;
     return u >= 0.0 ? accepts(u, odds) : decide(node, odds);
   }
-  // One of a few outcomes that judge all children of a node at once; may be asked once a round for each node.
+  // Picks one of a few outcomes that judge all children of a node at once; may be called once per round and node.
   virtual Token choose(int node, const Pickable& distribution) = 0;
-  // A token that the verifier draws after `node`; may be asked once a round for each node.
+  // A token that the verifier draws after `node`; may be called once per round and node.
   virtual Token pick(int node, const Pickable& distribution) = 0;
 
-  // A token from (target - c draft)+ after `node`; from the target where c = 0, and where nothing is left, which rounding alone
-  // brings about.
+  // A token from (target - c draft)+ after `node`. From the target if c = 0, or if nothing is left, which only rounding can
+  // cause.
   Token pick_residual(int node, const math::Residual& cut);
   Token pick_target(int node);
 
@@ -79,9 +79,9 @@ class Block {
     std::uint32_t drawn_in = 0;   // the round that set token, u and remaining
     std::uint32_t placed_in = 0;  // the placement that set children, distributions and plan
     Token token = 0;
-    double u = -1.0;  // the uniform that decides on the node; negative where decide() is to be asked
+    double u = -1.0;  // the uniform that decides on the node; negative: decide() must be called
     double remaining = 1.0;
-    int children = 0;  // drafted ones, unless drafting stops here
+    int children = 0;  // number of drafted ones, unless drafting stops here
     const math::RatioTable* distributions = nullptr;
     const NodePlan* plan = nullptr;
   };
@@ -98,7 +98,7 @@ class Block {
   }
   virtual void draw(int node, Node& own) = 0;
   virtual void place(int node, Node& own) = 0;
-  // Whether drafting ends at `node`, on a look at its token.
+  // Whether drafting ends at `node`, given its token.
   virtual bool stops(int node) = 0;
   virtual bool decide(int node, Odds odds) = 0;
 
@@ -107,11 +107,11 @@ class Block {
   int longest_ = kMaxDraftLength;  // no deeper node is drafted
   bool may_stop_ = false;
   std::uint32_t round_ = 0;
-  std::uint32_t placement_ = 0;  // counts rounds, or stands still where distributions are the same in all
+  std::uint32_t placement_ = 0;  // counts rounds; constant while all rounds have the same distributions
   std::vector<Node> nodes_;
 };
 
-// How a round ends: the accepted path by its last node (0: nothing was accepted), and the token after it.
+// How a round ends: the last node of the accepted path (0: nothing was accepted), and the token after it.
 struct AcceptedPath {
   int node = 0;
   Token final_token = 0;
@@ -127,11 +127,11 @@ class BlockRule {
   [[nodiscard]] virtual std::unique_ptr<NodePlan> plan(const math::RatioTable& /*distributions*/, int /*children*/) const {
     return nullptr;
   }
-  // Bytes that a plan takes at most.
+  // Upper bound of a plan's bytes.
   [[nodiscard]] virtual std::size_t plan_bytes(std::size_t /*vocab*/, int /*children*/) const { return 0; }
   virtual AcceptedPath verify(Block& block) const = 0;
-  // The rule that decides on each position, of one that judges a chain's positions in turn; nullptr where tokens are judged
-  // jointly or among siblings.
+  // The rule for each position, if the verifier judges a chain's positions in turn; nullptr if it judges tokens jointly or among
+  // siblings.
   [[nodiscard]] virtual const PositionRule* each_position() const { return nullptr; }
 };
 
@@ -139,18 +139,18 @@ class BlockRule {
 struct ChainLanes {
   static constexpr std::uint32_t kStride = 256;  // lanes of a position
   std::uint32_t lanes = 0;
-  std::vector<const math::RatioTable*> distributions;  // [draft_length + 1]: after so many draft tokens
+  std::vector<const math::RatioTable*> distributions;  // [draft_length + 1]: after this many draft tokens
   std::vector<Token> tokens;                           // [draft_length][kStride]
-  std::vector<std::uint64_t> random_bits;              // [draft_length][kStride]: what decides on the tokens
-  // The rule's verdict: how many tokens stay, and what the token after them is drawn from (c = 0: the target).
+  std::vector<std::uint64_t> random_bits;              // [draft_length][kStride]: random bits that decide on the tokens
+  // The rule's verdict: how many tokens are accepted, and the distribution of the token after them (c = 0: the target).
   std::array<std::uint32_t, kStride> accepted;
   std::array<math::Residual, kStride> final_distribution;
 
   [[nodiscard]] std::size_t draft_length() const { return distributions.size() - 1; }
 };
 
-// A rule that also judges chains side by side: the same verdicts from the same random bits, several times as fast, since the
-// memory accesses of many rounds overlap and few branches depend on what one round happened to draw.
+// A rule that can also judge chains side by side. It gives the same verdicts from the same random bits, several times as fast:
+// the memory accesses of many rounds overlap, and few branches depend on one round's draws.
 class ChainRule : public BlockRule {
  public:
   virtual void verify_lanes(ChainLanes& chains) const = 0;
@@ -163,28 +163,28 @@ class NodeRule : public BlockRule {
 
  protected:
   static constexpr int kNone = -1;
-  // Judges the children of a node that has some: returns the accepted one, or kNone and sets the final token.
+  // Judges the children of a node that has some. Returns the accepted child, or kNone and sets the final token.
   virtual int step(Block& block, int node, Token& final_token) const = 0;
 };
 
-// The next siblings below nodes of one depth, one in each of `count` sequences that share a context. Arrays are by place, in the
-// order of `lanes`, but `residual`, which is by lane.
+// The next siblings below nodes of one depth, one in each of `count` sequences that share a context. Arrays are indexed by place,
+// in the order of `lanes`; only `residual` is indexed by lane.
 struct SiblingLanes {
   const math::RatioTable* distributions = nullptr;  // after the nodes
-  const NodePlan* plan = nullptr;                   // for as many children as any of the nodes has
+  const NodePlan* plan = nullptr;                   // for the largest number of children of any of the nodes
   std::size_t elders = 0;                           // siblings that were rejected before
   std::uint32_t count = 0;
   const std::uint32_t* lanes = nullptr;
   const Token* tokens = nullptr;
-  const double* remaining = nullptr;           // as Block::remaining(); nullptr: 1 for all
-  const std::uint64_t* random_bits = nullptr;  // what decides on the tokens
-  math::Residual* residual = nullptr;          // what the final token is drawn from; the target before the first sibling
+  const double* remaining = nullptr;           // see Block::remaining(); nullptr: 1 for all
+  const std::uint64_t* random_bits = nullptr;  // random bits that decide on the tokens
+  math::Residual* residual = nullptr;          // distribution of the final token; the target before the first sibling
 };
 
-// A rule that also judges siblings side by side: the same verdicts from the same random bits, see ChainRule.
+// A rule that can also judge siblings side by side: the same verdicts from the same random bits, see ChainRule.
 class SiblingRule : public NodeRule {
  public:
-  // Sets accepted[place] to 1 or 0, and the residual of those that are rejected to what that leaves.
+  // Sets accepted[place] to 1 or 0, and updates the residual of the rejected ones.
   virtual void judge_lanes(const SiblingLanes& siblings, std::uint32_t* accepted) const = 0;
 };
 

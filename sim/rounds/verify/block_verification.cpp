@@ -9,9 +9,9 @@ namespace specsim::verify {
 
 namespace {
 
-// p_i, the probability with which the draft's first i tokens may stay, is min(1, p_{i-1} target / draft). Tokens 1 .. i stay for
-// the largest i that accepts with h_i: h = p at the end, Z / (Z + 1 - p_i) before it, Z the mass of (p_i target - draft)+ after
-// token i. Asked from the end backwards, the first that accepts is the largest.
+// p_i is the probability with which the draft's first i tokens may stay: min(1, p_{i-1} target / draft). Tokens 1 .. i stay for
+// the largest i that accepts with h_i. At the end of the block h = p; before it h = Z / (Z + 1 - p_i), where Z is the mass of
+// (p_i target - draft)+ after token i. Going backwards from the end, the first i that accepts is the largest.
 class BlockVerification final : public ChainRule {
  public:
   explicit BlockVerification(WholeBlock whole) : by_joint_ratio_(whole == WholeBlock::by_joint_ratio) {}
@@ -27,7 +27,7 @@ class BlockVerification final : public ChainRule {
       const double ratio = block.distributions(last).ratio(block.token(last + 1));
       p[at + 1] = grown(p[at], ratio);
       joint *= ratio;
-      whole = p[at + 1] > 0.0;  // otherwise neither this token nor one behind it may stay
+      whole = p[at + 1] > 0.0;  // otherwise neither this token nor a later one may stay
       if (whole) ++last;
     }
     for (int node = last; node > 0; --node) {
@@ -53,17 +53,17 @@ class BlockVerification final : public ChainRule {
     for (std::size_t i = 0; i < length; ++i) {
       const math::RatioTable& distributions = *chains.distributions[i];
       const Token* const tokens = chains.tokens.data() + i * kStride;
-      // Loads first, and then all lanes by vectors: their minima would be branches that nobody foresees.
+      // All loads come first, then vector instructions for all lanes: the minima would be unpredictable branches otherwise.
       for (std::uint32_t lane = 0; lane < chains.lanes; ++lane) ratio[lane] = distributions.ratio(tokens[lane]);
       for (std::uint32_t lane = 0; lane < kStride; ++lane) p[i + 1][lane] = grown(p[i][lane], ratio[lane]);
       if (by_joint_ratio_)
         for (std::uint32_t lane = 0; lane < kStride; ++lane) joint[lane] = p[i + 1][lane] > 0.0 ? joint[lane] * ratio[lane] : 0.0;
     }
-    // Lanes by their numbers, in any order: a list that loops write without a branch on what was drawn.
+    // Lists of lanes, in any order: loops write them without a branch on the drawn values.
     std::array<std::uint32_t, kStride> open;   // without a verdict
-    std::array<std::uint32_t, kStride> whole;  // that take a node's prefix, which stays for certain
-    std::array<std::uint32_t, kStride> taken;  // that take it otherwise
-    std::array<std::uint32_t, kStride> close;  // whose random bits lie between the bounds of their odds
+    std::array<std::uint32_t, kStride> whole;  // lanes that keep a node's prefix with certainty
+    std::array<std::uint32_t, kStride> taken;  // lanes that keep it otherwise
+    std::array<std::uint32_t, kStride> close;  // lanes whose random bits lie between the bounds of their odds
     std::uint32_t left = chains.lanes;
     for (std::uint32_t lane = 0; lane < left; ++lane) open[lane] = lane;
     for (std::size_t node = length; node > 0; --node) {
@@ -121,16 +121,16 @@ class BlockVerification final : public ChainRule {
   }
 
  private:
-  // What comes of a prefix that stays with `before` and grows by x, drawn from the draft. 0 below what 1 / p can be taken of.
+  // The carry of a prefix whose carry is `before`, after x drawn from the draft. 0 where 1 / p would overflow.
   static double grown(double before, double ratio) {
     const double p = std::min(1.0, before * ratio);
     return p > 1e-300 ? p : 0.0;
   }
   static Odds odds(double stays, double mass) {
     const double z = stays * mass;
-    return {z, z + (1.0 - stays)};  // a prefix that stays for certain is taken for certain
+    return {z, z + (1.0 - stays)};  // a prefix that stays with certainty is kept with certainty
   }
-  // The lanes keep a prefix of so many tokens, with which c = 1.
+  // The lanes keep a prefix of this many tokens; c = 1 after it.
   static void take_all(ChainLanes& chains, const std::uint32_t* lanes, std::uint32_t count, std::size_t accepted) {
     const math::Residual rest = chains.draft_length() > 0 ? chains.distributions[accepted]->residual(1.0) : math::Residual();
     for (std::uint32_t i = 0; i < count; ++i) {

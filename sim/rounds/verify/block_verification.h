@@ -7,10 +7,10 @@
 
 namespace specsim::verify {
 
-// With what probability all draft tokens stay.
+// The probability that all draft tokens stay.
 enum class WholeBlock {
-  by_capped_ratio,  // the running ratio of target to draft, cut at 1 after every token
-  by_joint_ratio,   // the ratio of the joint probabilities, cut at 1 once: more stay than may
+  by_capped_ratio,  // the running ratio of target to draft, capped at 1 after every token
+  by_joint_ratio,   // the ratio of the joint probabilities, capped at 1 once: keeps more than is correct
 };
 
 std::unique_ptr<BlockRule> block_verification(WholeBlock whole);

@@ -1,5 +1,5 @@
-// The random choices of a round, one at a time. All that a verifier leaves to chance goes through here or through Block, so an
-// exact enumeration takes the place of random numbers and sees every outcome.
+// The random choices of a round, one at a time. All random choices of a verifier go through here or through Block, so an exact
+// enumeration can replace the random numbers and see every outcome.
 #pragma once
 
 #include "sim/foundation/base/token.h"
@@ -21,11 +21,11 @@ class Pickable {
 
 class ChoiceSource {
  public:
-  // What a token is drawn for.
+  // The purpose of a drawn token.
   enum class Use {
     token,          // a draft token
-    redraft,        // a draft token's second try, where an elder sibling has its first one
-    target_sample,  // the target's own token beside a draft token, kept while the two are equal
+    redraft,        // a draft token's second draw, after the first gave an elder sibling's token
+    target_sample,  // the target's own token, compared with a draft token; the round goes on while the two are equal
     child,          // one of a node's children
     final_token,    // the token after the accepted ones
   };
@@ -34,7 +34,7 @@ class ChoiceSource {
   ChoiceSource(const ChoiceSource&) = delete;
   ChoiceSource& operator=(const ChoiceSource&) = delete;
   virtual ~ChoiceSource() = default;
-  // `node` of the drafted tree, `depth` tokens below its root: the drafted node itself, or the node that the token follows.
+  // `node` of the drafted tree, at depth `depth`: the drafted node itself, or the node before the picked token.
   virtual Token pick(Use use, int node, int depth, const Pickable& distribution) = 0;
   virtual bool accept(int node, Odds odds) = 0;
 };

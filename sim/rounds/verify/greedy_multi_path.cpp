@@ -12,7 +12,7 @@ namespace specsim::verify {
 
 namespace {
 
-// Tokens in the order of target / draft, the better later: of two paths the better one has the later token where they part.
+// Tokens ordered by target / draft, larger is better: of two paths the better one has the better token where they part.
 class TokenOrder final : public NodePlan {
  public:
   explicit TokenOrder(const math::RatioTable& distributions) : place_(distributions.vocab()), below_(distributions.vocab()) {
@@ -62,10 +62,10 @@ class OwnWeightsPick final : public Pickable {
   double sum_;
 };
 
-// Where the best path stands after some of its tokens.
+// The state of the best path after some of its tokens.
 struct PathStep {
   int node = 0;
-  double stays = 1.0;  // block verification's p: the probability with which the path down to here may stay
+  double stays = 1.0;  // block verification's p: the probability with which the path up to here may stay
   double worse = 0.0;  // P(a drafted path is worse than this one so far) / P(it is this one)
 };
 
@@ -98,12 +98,12 @@ class GreedyMultiPathRule final : public BlockRule {
   }
 
  private:
-  static constexpr double kFar = 1e100;  // far worse paths are all that there are
+  static constexpr double kFar = 1e100;  // at this ratio practically all paths are worse
 
-  // The best path, down to where it may not stay.
+  // Follows the best path, up to where it may not stay.
   static void follow(Block& block, int paths, std::vector<PathStep>& steps) {
     const std::vector<tokens::Tree::Node>& nodes = block.tree().nodes;
-    thread_local std::vector<int> alike;  // the paths that begin as the best one does, by their next node
+    thread_local std::vector<int> alike;  // the paths that share the best path's prefix, by their next node
     alike.clear();
     for (int child = nodes[0].first_child; child < nodes[0].first_child + paths; ++child) alike.push_back(child);
     steps.assign(1, PathStep());
@@ -122,7 +122,7 @@ class GreedyMultiPathRule final : public BlockRule {
       if (!(steps.back().stays > 0.0) || block.children(alike.front()) == 0) break;
       for (int& node : alike) node = nodes[static_cast<std::size_t>(node)].first_child;
     }
-    // A step above stands on the first path that it was common to: put it on the one that was chosen.
+    // A step above is on the first path that shared it: move it to the path that was chosen.
     int node = steps.back().node;
     for (std::size_t i = steps.size(); i-- > 0;) {
       steps[i].node = node;
@@ -130,9 +130,9 @@ class GreedyMultiPathRule final : public BlockRule {
     }
   }
 
-  // P(the best of `paths` goes on with x | it begins as this one). With A the probability of a worse path, X that of this one, B
-  // and q that of a worse token and of x, all over X: ((A + B + q)^paths - (A + B)^paths) / ((A + X)^paths - A^paths), with the
-  // differences of powers factored, so that nothing cancels.
+  // P(the best of `paths` paths continues with x | it begins as this one). A is the probability of a worse path, X that of this
+  // one, B and q those of a worse token and of x, all divided by X. It is ((A + B + q)^paths - (A + B)^paths) / ((A + X)^paths -
+  // A^paths), with the differences of powers factored, so that nothing cancels.
   static double chosen(const math::RatioTable& distributions, const TokenOrder& order, double worse, int paths, Token x) {
     const double q = distributions.draft(x);
     const double low = (worse + order.below(x)) / (worse + 1.0);

@@ -12,8 +12,8 @@ namespace specsim::verify {
 
 namespace {
 
-// Draft and target pick their tokens by the same exponential clocks, argmin E(x) / draft(x) and argmin E(x) / target(x): what
-// both pick, and what the target picks where they differ.
+// Draft and target pick their tokens by the same exponential clocks, argmin E(x) / draft(x) and argmin E(x) / target(x). The plan
+// holds the probability that both pick a token, and the target's pick if they differ.
 class CommonClocks final : public NodePlan {
  public:
   explicit CommonClocks(const math::RatioTable& distributions) : both_(distributions.vocab()), rest_(distributions.vocab()) {
@@ -26,8 +26,8 @@ class CommonClocks final : public NodePlan {
       return q(x) > 0.0 ? p(x) / q(x) : std::numeric_limits<double>::infinity();
     };
     std::sort(order.begin(), order.end(), [&](Token a, Token b) { return ratio(a) > ratio(b); });
-    // P(both pick x) = 1 / sum over y of max(target(y) / target(x), draft(y) / draft(x)): the first is the larger one for tokens
-    // whose ratio of target to draft is at least that of x. Running sums from either end have no cancellation.
+    // P(both pick x) = 1 / sum over y of max(target(y) / target(x), draft(y) / draft(x)). The first term is the larger one for
+    // tokens whose ratio of target to draft is at least that of x. Running sums from either end have no cancellation.
     std::vector<double> draft_from(order.size() + 1, 0.0);
     for (std::size_t i = order.size(); i-- > 0;) draft_from[i] = draft_from[i + 1] + q(order[i]);
     double target_before = 0.0;
@@ -51,7 +51,7 @@ class CommonClocks final : public NodePlan {
 
  private:
   std::vector<double> both_;  // [token]
-  std::vector<double> rest_;  // [token]: running sums of what the target picks where the two differ
+  std::vector<double> rest_;  // [token]: running sums of the target's pick if the two differ
 };
 
 class GumbelRule final : public NodeRule {

@@ -35,11 +35,11 @@ VerifierEntry judge_decoding_verifier() {
   using P = JudgeRule::Params;
   static const config::Fields<P> fields = {
       {"rate", &P::rate,
-       "share of the draft tokens that the token verifier rejects which the judge finds good enough; 0: the token verifier, 1: "
+       "share of the draft tokens rejected by the token verifier that the judge accepts all the same; 0: the token verifier, 1: "
        "every draft token stays",
        config::between(0, 1)},
   };
-  return {{"judge_decoding", "a judge lets some draft tokens pass that the token verifier would reject",
+  return {{"judge_decoding", "a judge accepts some draft tokens that the token verifier would reject",
            "Bachmann et al. (Judge Decoding), arXiv 2501.19309", fields},
           false,
           {},

@@ -31,7 +31,7 @@ VerifierEntry lenience_verifier() {
   using P = LenientRule::Params;
   static const config::Fields<P> fields = {
       {"lenience", &P::lenience, "factor on the draft's probability; 1: the token verifier", config::above(0, 1)}};
-  return {{"lenience", "the token verifier with a draft probability that counts less, so that more tokens pass",
+  return {{"lenience", "the token verifier with a reduced draft probability, so that more tokens are accepted",
            "Leviathan et al., arXiv 2211.17192, appendix A.5", fields},
           false,
           {},

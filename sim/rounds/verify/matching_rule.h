@@ -1,4 +1,4 @@
-// The target draws its own token after each node, and the walk goes on while a child has it.
+// The target draws its own token after each node, and the walk goes on while a child equals it.
 #pragma once
 
 #include "sim/rounds/verify/block_rule.h"

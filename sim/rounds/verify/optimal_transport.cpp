@@ -37,8 +37,8 @@ class WeightsPick final : public Pickable {
   const std::vector<double>& weights_;
 };
 
-// The best coupling of the set of tokens that siblings are with the target's token: a largest flow from the sets, as likely as
-// the draft makes them, to the tokens, as likely as the target does, where a set leads to its own tokens only.
+// The best coupling of a set of sibling tokens with the target's token. It is a maximum flow from the sets (with the draft's
+// probabilities) to the tokens (with the target's), where a set is connected only to its own tokens.
 class Coupling final : public NodePlan {
  public:
   Coupling(const math::RatioTable& distributions, int children) : vocab_(distributions.vocab()) {
@@ -58,12 +58,12 @@ class Coupling final : public NodePlan {
     flow_.assign(sets, std::vector<double>(vocab_, 0.0));
     while (augment()) {
     }
-    // What a set of drafts sends to each of its tokens, and last what it leaves to the residual.
+    // The flow from a set of drafts to each of its tokens, followed by the flow to the residual.
     for (std::size_t set = 0; set < sets; ++set) flow_[set].push_back(set_left_[set]);
   }
 
   static std::size_t bytes(std::size_t vocab) {
-    // A set's shares are pushed onto a full vector, which doubles.
+    // A set's shares are appended to a vector, which doubles when it is full.
     const std::size_t set = sizeof(double) + sizeof(std::vector<double>) + 2 * vocab * sizeof(double) + kHeapBytes;
     return sizeof(Coupling) + (set << vocab) + vocab * sizeof(double) + 4 * kHeapBytes;
   }
@@ -72,8 +72,8 @@ class Coupling final : public NodePlan {
   [[nodiscard]] const std::vector<double>& residual() const { return rest_; }
 
  private:
-  // A shortest path of free capacity from a set with mass left to a token with mass left, forth along flow and back against it
-  // (Edmonds and Karp), filled. False: there is none.
+  // Augments the flow along a shortest path of free capacity from a set with mass left to a token with mass left, forward along
+  // edges and backward along flow (Edmonds and Karp). False: there is no such path.
   bool augment() {
     const std::size_t sets = flow_.size();
     constexpr std::size_t kUnseen = std::numeric_limits<std::size_t>::max();

@@ -1,5 +1,5 @@
-// A verifier that judges draft tokens one by one, left to right, and stops at the first rejection. It sees only what a
-// server has: the distributions at the drafted positions.
+// A verifier that judges draft tokens one by one, left to right, and stops at the first rejection. It sees only what a server
+// has: the distributions at the drafted positions.
 #pragma once
 
 #include "sim/foundation/base/token.h"
@@ -13,10 +13,10 @@ namespace specsim::verify {
 // The distributions at one drafted position; all of the vocabulary's size, each summing to 1.
 struct PositionDistributions {
   std::span<const double> target;
-  std::span<const double> drafted;      // what the draft token was drawn from: a point mass where the drafter takes the argmax
+  std::span<const double> drafted;      // the draft token's distribution: a point mass if the drafter takes the argmax
   std::span<const double> draft_model;  // the draft model's own distribution, before any argmax
-  // What policies look at where drafted is a point mass: the draft model's at temperature 1, before draft_sampling; empty:
-  // drafted.
+  // The distribution that policies look at if drafted is a point mass: the draft model's at temperature 1, before draft_sampling.
+  // Empty: drafted.
   std::span<const double> looked_at = {};
 };
 
@@ -27,16 +27,17 @@ class PositionRule {
   PositionRule& operator=(const PositionRule&) = delete;
   virtual ~PositionRule() = default;
 
-  // How likely draft token x is accepted.
+  // The odds that draft token x is accepted.
   [[nodiscard]] virtual Odds odds(const PositionDistributions& distributions, Token x) const = 0;
-  // The final token's distribution after a rejection, as weights; any positive sum. May be all zero where no rejection can be.
+  // The final token's distribution after a rejection, as weights with any positive sum. May be all zero if a rejection is
+  // impossible.
   virtual void rejected(const PositionDistributions& distributions, std::span<double> weights) const = 0;
   // The final token's distribution after full acceptance.
   virtual void bonus(std::span<const double> target, std::span<double> weights) const {
     std::copy(target.begin(), target.end(), weights.begin());
   }
-  // True: the rule draws a token from bonus()'s distribution at every position and keeps the draft while the two are equal; that
-  // token is the final one otherwise. odds() must then give the same probability.
+  // True: at every position the rule draws a token from bonus()'s distribution, and keeps the draft token if the two are equal;
+  // otherwise the drawn token is the final one. odds() must then give the same probability.
   [[nodiscard]] virtual bool matches() const { return false; }
 };
 

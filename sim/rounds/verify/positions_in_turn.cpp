@@ -9,7 +9,7 @@ namespace specsim::verify {
 
 namespace {
 
-// Weights of a vocabulary and their sums, whose memory serves all rounds of a thread.
+// Weights of a vocabulary and their sums; the memory is reused in all rounds of a thread.
 struct Scan {
   std::vector<double> weights;
   math::ScanSums sums;
@@ -23,8 +23,8 @@ struct Scan {
     weights.resize(distributions.target.size());
     rule.rejected(distributions, weights);
     sums.sum(weights);
-    // Distributions that are equal but for rounding may reject with probability 1e-16 and leave no residual: the target's
-    // distribution then.
+    // Distributions that are equal but for rounding may reject with probability 1e-16 and leave no residual. The target's
+    // distribution is used then.
     if (!(sums.total() > 0.0)) take_bonus(rule, distributions.target);
   }
 };

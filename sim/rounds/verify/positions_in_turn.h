@@ -1,5 +1,5 @@
-// Chains judged position by position as blocks, by distributions that are used once: those of a simulation where every text
-// position has its own, and those of real models. Draws scan a distribution, since a table of it would cost more than it saves.
+// Judges chains position by position, as blocks, for distributions that are used once: in simulations where every text position
+// has its own, and in real models. Draws scan a distribution, because a table would take longer to build than it saves.
 #pragma once
 
 #include "sim/foundation/math/scan.h"
@@ -12,7 +12,7 @@
 
 namespace specsim::verify {
 
-// A draw from `weights`, of which `sums` were made; both must outlive it.
+// A draw from `weights`, whose running sums are `sums`; both must outlive it.
 class ScannedPick final : public Pickable {
  public:
   ScannedPick(const math::ScanSums& sums, std::span<const double> weights) : sums_(sums), weights_(weights) {}
@@ -23,11 +23,12 @@ class ScannedPick final : public Pickable {
   std::span<const double> weights_;
 };
 
-// The block must be a chain whose Block::numbers() is at hand; draft tokens behind the first rejection are not asked for. A round
-// has one final token, drawn at the root's random bits wherever the round ends: the staged loop has one address for it as well.
+// The block must be a chain whose Block::numbers() is available; draft tokens after the first rejection are not asked for. A
+// round has one final token, drawn with the root's random bits wherever the round ends, because the staged loop too has one
+// address for it.
 class PositionsInTurn final : public BlockRule {
  public:
-  // What the round ends with after full acceptance: a token of the target's, or nothing, and final_token is then 0.
+  // The end of a round after full acceptance: one more target token, or nothing (final_token is then 0).
   enum class Bonus : bool { none, emitted };
 
   // `rule` must outlive it.

@@ -9,7 +9,7 @@ namespace specsim::verify {
 
 namespace {
 
-// cuts[j]: the residual after j rejections of siblings drawn with replacement, c increasing by the mass each time.
+// cuts[j]: the residual after j rejections of siblings drawn with replacement; c grows by the rejected mass each time.
 class Residuals final : public NodePlan {
  public:
   std::vector<math::Residual> cuts;

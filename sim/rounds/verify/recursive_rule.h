@@ -1,15 +1,14 @@
-// Recursive rejection sampling over siblings, shared by the verifiers that go by it.
+// Recursive rejection sampling over siblings, shared by the verifiers that use it.
 #pragma once
 
 #include "sim/rounds/verify/block_rule.h"
 
 namespace specsim::verify {
 
-// Siblings in turn, each against what the target's distribution has left: accept x with min(1, residual(x) / draft(x)); on a
-// rejection the residual becomes (residual - draft)+, normalised. Both distributions may lose tokens on the way: without
-// replacement the draft's distribution loses the siblings drawn before, which the residual has lost already, since a token is
-// rejected only where draft exceeds residual. So after every rejection residual = (target - c draft)+ / Z, with c growing by Z /
-// (the draft's remaining mass).
+// Judges siblings in turn, each against the rest of the target's distribution: accepts x with min(1, residual(x) / draft(x)).
+// After a rejection the residual becomes (residual - draft)+, normalised. Without replacement the draft's distribution loses the
+// siblings drawn before. The residual has lost these already, since a token is rejected only if draft exceeds residual. So after
+// every rejection residual = (target - c draft)+ / Z, and c grows by Z / (the draft's remaining mass).
 class RecursiveRule : public SiblingRule {
  public:
   [[nodiscard]] std::unique_ptr<NodePlan> plan(const math::RatioTable& distributions, int children) const override;

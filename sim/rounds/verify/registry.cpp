@@ -5,7 +5,7 @@
 
 namespace specsim::verify {
 
-// One line here and one file beside it add a verifier.
+// To add a verifier, add one line here and one file in this folder.
 #define SPECSIM_VERIFIERS(X) \
   X(token)                   \
   X(greedy)                  \

@@ -17,7 +17,7 @@ class TargetSums final : public NodePlan {
   }
   static std::size_t bytes(std::size_t vocab) { return sizeof(TargetSums) + (vocab + 1) * sizeof(double) + 2 * kHeapBytes; }
 
-  // `out`: rising. Something must be left.
+  // `out`: tokens to leave out, in increasing order. Some mass must remain.
   [[nodiscard]] Token pick_without(const std::vector<Token>& out, double u) const {
     double left = sums_.back();
     for (const Token x : out) left -= mass(x);
@@ -26,7 +26,7 @@ class TargetSums final : public NodePlan {
       if (place >= sums_[x]) place += mass(x);
     auto x = static_cast<std::size_t>(std::upper_bound(sums_.begin(), sums_.end(), place) - sums_.begin());
     x = std::clamp<std::size_t>(x, 1, sums_.size() - 1) - 1;
-    // Rounding may lead to a token that is left out, next to where the place is.
+    // Rounding may lead to a token that is left out, next to the right place.
     const std::size_t last = sums_.size() - 2;
     std::size_t at = x;
     while (at < last && !allowed(at, out)) ++at;
@@ -53,7 +53,7 @@ class WithoutPick final : public Pickable {
   const std::vector<Token>& out_;
 };
 
-// One coin for all children: the first whose bar lies above it.
+// One coin for all children: picks the first child whose threshold is above it.
 class CoinPick final : public Pickable {
  public:
   explicit CoinPick(const std::vector<double>& bars) : bars_(bars) {}
@@ -88,7 +88,7 @@ class RelaxedThreshold final : public NodeRule {
     bars.clear();
     tokens.clear();
     double sum = 0.0;
-    bool sure = false;  // a child up to here is likely enough by itself
+    bool sure = false;  // a child up to here passes by its own probability
     for (int child = first; child < first + children; ++child) {
       const Token x = block.token(child);
       tokens.push_back(x);

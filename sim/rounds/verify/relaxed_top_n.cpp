@@ -8,7 +8,7 @@ namespace specsim::verify {
 
 namespace {
 
-// The tokens that a relaxed acceptance admits after a text, and the likeliest one.
+// The tokens that a relaxed acceptance accepts after a text, and the likeliest one.
 class Admitted final : public NodePlan {
  public:
   std::vector<Token> tokens;  // the likeliest first
@@ -47,7 +47,7 @@ class RelaxedTopN final : public BlockRule {
   }
 
  private:
-  // Of the `n` likeliest tokens, the lowest ids first among equals, those that come within delta of the first.
+  // Of the `n` likeliest tokens (ties: the lowest ids first), those whose probability is within delta of the first.
   [[nodiscard]] std::vector<Token> admitted(const math::RatioTable& distributions, std::size_t n) const {
     std::vector<Token> best;
     for (std::size_t x = 0; x < distributions.vocab(); ++x) {
@@ -71,8 +71,8 @@ class RelaxedTopN final : public BlockRule {
 VerifierEntry relaxed_top_n_verifier() {
   using P = RelaxedTopN::Params;
   static const config::Fields<P> fields = {
-      {"n", &P::n, "likeliest tokens of the target that may stay (relaxed_topk)", config::between(1, 1024)},
-      {"delta", &P::delta, "how far below the first's probability they may be (relaxed_delta)", config::between(0, 1)},
+      {"n", &P::n, "number of the target's likeliest tokens that are accepted (relaxed_topk)", config::between(1, 1024)},
+      {"delta", &P::delta, "largest difference to the probability of the likeliest one (relaxed_delta)", config::between(0, 1)},
   };
   return {{"relaxed_top_n",
            "TensorRT-LLM's relaxed acceptance for thinking: a draft token passes if it is among the target's N likeliest and not "

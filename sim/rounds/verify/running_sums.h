@@ -1,4 +1,4 @@
-// A token drawn from what is left of a distribution, by running sums over the tokens.
+// A draw from the rest of a distribution, by running sums over the tokens.
 #pragma once
 
 #include "sim/foundation/rng/address.h"

@@ -11,7 +11,7 @@ class SampleMatchRule final : public PositionRule {
     return {distributions.target[x], 1.0};
   }
   void rejected(const PositionDistributions& distributions, std::span<double> weights) const override {
-    bonus(distributions.target, weights);  // not drawn again: the token that failed to match is the final one
+    bonus(distributions.target, weights);  // not drawn again: the target token that did not match is the final one
   }
   [[nodiscard]] bool matches() const override { return true; }
 };

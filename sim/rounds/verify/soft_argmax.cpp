@@ -20,7 +20,7 @@ class SoftArgmaxRule final : public PositionRule {
 VerifierEntry soft_argmax_verifier() {
   return {{"soft_argmax",
            "a published mistake: an argmax draft token is judged with the draft's soft probability",
-           "pseudocode in circulation; kept to show its bias",
+           "widely copied pseudocode; kept to show its bias",
            {}},
           false,
           {.one_hot_target = false, .argmax_draft = true},

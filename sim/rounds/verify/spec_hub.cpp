@@ -10,8 +10,8 @@ namespace specsim::verify {
 
 namespace {
 
-// What pairs of siblings around the draft's likeliest token, the hub, leave of the target: (x, hub) is drawn with draft(x), (hub,
-// x) with draft(hub) draft(x) / (1 - draft(hub)).
+// The rest of the target after pairs of siblings around the draft's likeliest token, the hub: (x, hub) is drawn with draft(x),
+// (hub, x) with draft(hub) draft(x) / (1 - draft(hub)).
 class HubPlan final : public NodePlan {
  public:
   HubPlan(const math::RatioTable& distributions, int children)
@@ -34,7 +34,7 @@ class HubPlan final : public NodePlan {
       rejected_hub_second += std::max(q - p, 0.0);
       rejected_hub_first += std::max(second_share_ * q - after_first_[i], 0.0);
     }
-    if (children == 1) {  // plain rejection sampling of one token
+    if (children == 1) {  // standard rejection sampling of one token
       rejected_hub_first = distributions.draft(hub_);
       rejected_hub_second = 0.0;
     }
@@ -50,9 +50,9 @@ class HubPlan final : public NodePlan {
 
   [[nodiscard]] Token hub() const { return hub_; }
   [[nodiscard]] double second_share() const { return second_share_; }  // P(hub, x) / draft(x)
-  [[nodiscard]] double hub_first() const { return hub_first_; }        // P(hub is drawn first, and the other one rejected)
-  [[nodiscard]] double hub_second() const { return hub_second_; }      // P(hub is drawn second, and the first one rejected)
-  // What is left of the target's probability of x once the first token had its turn.
+  [[nodiscard]] double hub_first() const { return hub_first_; }    // P(the hub is drawn first, and the other token is rejected)
+  [[nodiscard]] double hub_second() const { return hub_second_; }  // P(the hub is drawn second, and the first token is rejected)
+  // The rest of the target's probability of x after the first token was judged.
   [[nodiscard]] double after_first(Token x) const { return after_first_[x]; }
   [[nodiscard]] double left() const { return rest_.back(); }
   [[nodiscard]] std::span<const double> rest() const { return rest_; }
@@ -63,7 +63,7 @@ class HubPlan final : public NodePlan {
   double hub_first_ = 0.0;
   double hub_second_ = 0.0;
   std::vector<double> after_first_;
-  std::vector<double> rest_;  // running sums of what no sibling takes
+  std::vector<double> rest_;  // running sums of the mass that no sibling takes
 };
 
 class SpecHubRule final : public NodeRule {
@@ -107,7 +107,7 @@ VerifierEntry spec_hub_verifier() {
           {.trees = {tokens::Siblings::hub}, .children = 2},
           {},
           [](const config::Arguments&) { return std::make_unique<SpecHubRule>(); },
-          true};  // judges such siblings where none is named
+          true};  // the default for such siblings
 }
 
 }  // namespace specsim::verify

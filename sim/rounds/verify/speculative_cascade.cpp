@@ -11,10 +11,10 @@ namespace specsim::verify {
 
 namespace {
 
-// When a cascade hands a position, or a token of it, to the target: what its authors call the deferral rule.
+// When a cascade hands a position, or a token of it, to the target. The authors call this the deferral rule.
 enum class Deferral { chow, diff, opt, token_v1, token_v2, token_v3 };
 
-// The distribution that a cascade of draft and target would sample from, and what is left of it after a rejection.
+// The distribution from which a cascade of draft and target would sample, and its residual after a rejection.
 class CascadePlan final : public NodePlan {
  public:
   CascadePlan(const math::RatioTable& distributions, Deferral rule, double alpha)
@@ -111,7 +111,7 @@ VerifierEntry speculative_cascade_verifier() {
                                  {"token_v2", Deferral::token_v2},
                                  {"token_v3", Deferral::token_v3}})},
       {"alpha", &P::alpha,
-       "the rule's trade-off (lenience in the authors' notebook): the larger, the more of the draft stays; 0 under chow, -1 "
+       "the rule's trade-off (lenience in the authors' notebook): a larger value keeps more of the draft; 0 under chow, -1 "
        "under diff, token_v1 and token_v2 leave all to the target",
        config::between(-1000, 1000)},
   };

@@ -29,7 +29,7 @@ VerifierEntry token_verifier() {
       {},
       [](const config::Arguments&) { return std::make_unique<TokenRule>(); },
       [](const config::Arguments&) { return std::make_unique<RecursiveRule>(); },
-      true,   // judges chains where none is named
+      true,   // the default for chains
       true};  // and on a GPU
 }
 

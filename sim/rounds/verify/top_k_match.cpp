@@ -21,7 +21,7 @@ class TopMatchRule final : public NodeRule {
   };
   explicit TopMatchRule(const Params& params) : params_(params) {}
 
-  // At a tie the lower token is the better one.
+  // Ties: the lower token ranks first.
   [[nodiscard]] std::unique_ptr<NodePlan> plan(const math::RatioTable& distributions, int /*children*/) const override {
     auto plan = std::make_unique<TopTokens>();
     std::vector<double> target(distributions.vocab());
@@ -55,7 +55,7 @@ VerifierEntry top_k_match_verifier() {
       {"k", &P::k, "tokens of the target that count as a match", config::between(1, kMaxVocab)},
   };
   return {{"top_k_match", "accepts a draft token if it is among the target's k likeliest",
-           "a shortcut in circulation; Stern et al., arXiv 1811.03115, section 5.1 (top-k selection)", fields},
+           "a widely used shortcut; Stern et al., arXiv 1811.03115, section 5.1 (top-k selection)", fields},
           false,
           {.trees = {tokens::Siblings::independent, tokens::Siblings::without_replacement, tokens::Siblings::point_mass}},
           {},

@@ -8,12 +8,12 @@ namespace specsim::verify {
 
 namespace {
 
-// A distribution (target - c draft)+ with exceptions: tokens that were rejected without replacement keep the weight that they had
-// then.
+// A distribution (target - c draft)+ with exceptions: tokens rejected without replacement keep the weight that they had at that
+// time.
 struct ShrunkTarget {
   struct Kept {
     Token token = 0;
-    double more = 0.0;  // its weight beyond what the cut gives it
+    double more = 0.0;  // its weight beyond that of the cut
   };
   math::Residual cut;
   std::vector<Kept> kept;
@@ -61,14 +61,14 @@ class ShrunkPick final : public Pickable {
 // A node on the path under judgement.
 struct Step {
   int node = 0;
-  double stays = 1.0;     // the probability with which the path down to here may stay
-  ShrunkTarget residual;  // what is left of the target's distribution after it
+  double stays = 1.0;     // the probability with which the path up to here may stay
+  ShrunkTarget residual;  // the rest of the target's distribution after it
   int tried = 0;          // how many of its children have been judged
 };
 
-// Judges from the leaves up: the path to the first leaf is accepted whole with its own probability; if not, the leaf goes, its
-// parent's distribution and probability account for it, and the next leaf of the tree has its turn. A node without children left
-// is a leaf.
+// Judges from the leaves up. The path to the first leaf is accepted as a whole with its own probability. If it is rejected, the
+// leaf is removed, its parent's distribution and probability are updated, and the next leaf of the tree is judged. A node without
+// remaining children is a leaf.
 class TraversalRule final : public BlockRule {
  public:
   AcceptedPath verify(Block& block) const override {
@@ -98,8 +98,8 @@ class TraversalRule final : public BlockRule {
   }
 
  private:
-  // The distribution after `above` once its child `gone` is rejected: (stays distribution - draft)+, normalised; what is left of
-  // `stays` follows.
+  // Updates `above` after its child `gone` is rejected: its distribution becomes (stays distribution - draft)+, normalised, and
+  // `stays` is updated to match.
   static void take_out(Block& block, int gone, Step& above) {
     const math::RatioTable& distributions = block.distributions(above.node);
     const double before = above.residual.mass();

@@ -1,4 +1,4 @@
-// Whether a verifier judges trees of a shape.
+// Whether a verifier can judge trees of a shape.
 #pragma once
 
 #include "sim/rounds/verify/verifier.h"
@@ -7,7 +7,7 @@
 
 namespace specsim::verify {
 
-// Why it does not: "with ..., allowed: ..."; "" where it does.
+// The reason why it cannot: "with ..., allowed: ..."; "" if it can.
 [[nodiscard]] std::string why_not_tree(const Demands& demands, const tokens::Tree& tree);
 
 }  // namespace specsim::verify

@@ -12,7 +12,7 @@ VerifierEntry tree_point_mass_verifier() {
           {.trees = {tokens::Siblings::point_mass}},
           {},
           [](const config::Arguments&) { return std::make_unique<MatchingRule>(); },
-          true};  // judges such siblings where none is named
+          true};  // the default for such siblings
 }
 
 }  // namespace specsim::verify

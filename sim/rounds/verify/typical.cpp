@@ -41,7 +41,7 @@ class TypicalRule final : public BlockRule {
   }
 
  private:
-  // The end of the longest accepted path from `node` on, the first of several.
+  // The end of the longest accepted path from `node` on; ties: the first.
   int deepest_below(Block& block, int node) const {
     if (block.children(node) == 0) return node;
     const tokens::Tree& tree = block.tree();
@@ -66,16 +66,16 @@ VerifierEntry typical_verifier() {
   using P = TypicalRule::Params;
   static const config::Fields<P> fields = {
       {"epsilon", &P::epsilon, "a token above this target probability is always accepted", config::between(0, 1)},
-      {"delta", &P::delta, "times exp(-entropy of the target): the bar where that is lower than epsilon",
+      {"delta", &P::delta, "the threshold is delta times exp(-entropy of the target) if that is lower than epsilon",
        config::between(0, 1e6)},
   };
-  return {
-      {"typical", "accepts what the target finds likely enough, whatever the draft's probability (Medusa's typical acceptance)",
-       "Cai et al. (Medusa), arXiv 2401.10774", fields},
-      false,
-      {.trees = {tokens::Siblings::independent, tokens::Siblings::without_replacement, tokens::Siblings::point_mass}},
-      {},
-      [](const config::Arguments& arguments) { return std::make_unique<TypicalRule>(fields.read(arguments)); }};
+  return {{"typical",
+           "accepts tokens that the target finds likely enough, whatever the draft's probability (Medusa's typical acceptance)",
+           "Cai et al. (Medusa), arXiv 2401.10774", fields},
+          false,
+          {.trees = {tokens::Siblings::independent, tokens::Siblings::without_replacement, tokens::Siblings::point_mass}},
+          {},
+          [](const config::Arguments& arguments) { return std::make_unique<TypicalRule>(fields.read(arguments)); }};
 }
 
 }  // namespace specsim::verify

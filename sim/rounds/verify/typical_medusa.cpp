@@ -22,7 +22,7 @@ class TypicalMedusaRule final : public BlockRule {
   explicit TypicalMedusaRule(const Params& params) : params_(params) {}
 
   [[nodiscard]] std::unique_ptr<NodePlan> plan(const math::RatioTable& distributions, int /*children*/) const override {
-    constexpr double kWithin = 1e-5;  // the program's, within the logarithm
+    constexpr double kWithin = 1e-5;  // the program's constant, inside the logarithm
     double entropy = 0.0;
     for (std::size_t x = 0; x < distributions.vocab(); ++x) {
       const double p = distributions.target(static_cast<Token>(x));
@@ -48,10 +48,10 @@ class TypicalMedusaRule final : public BlockRule {
  private:
   struct End {
     int node = 0;
-    double likelihood = 1.0;  // likelihood of the path from where it was asked for
+    double likelihood = 1.0;  // likelihood of the path from the node of the query
   };
 
-  // The likeliest of the longest accepted paths from `node` on, the first of equals.
+  // The likeliest of the longest accepted paths from `node` on; ties: the first.
   End best_below(Block& block, int node) const {
     End best{node, 1.0};
     if (block.children(node) == 0) return best;
@@ -81,7 +81,8 @@ VerifierEntry typical_medusa_verifier() {
   static const config::Fields<P> fields = {
       {"epsilon", &P::epsilon, "a token above this target probability is always accepted (posterior_threshold)",
        config::between(0, 1)},
-      {"delta", &P::delta, "times exp(-entropy of the target): the bar where that is lower than epsilon (posterior_alpha)",
+      {"delta", &P::delta,
+       "the threshold is delta times exp(-entropy of the target) if that is lower than epsilon (posterior_alpha)",
        config::between(0, 1e6)},
   };
   return {

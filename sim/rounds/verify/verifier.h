@@ -12,32 +12,32 @@
 
 namespace specsim::verify {
 
-// What a config must have for a verifier to make sense.
+// The config settings that a verifier requires.
 struct Demands {
   bool one_hot_target = false;  // a target at temperature 0
   bool argmax_draft = false;    // a chain of the draft's argmax
-  // Trees that it can judge; a verifier without any takes chains alone. A chain counts as independent, chosen tokens as point
+  // Trees that it can judge; a verifier without any accepts only chains. A chain counts as independent, chosen tokens as point
   // masses.
   std::vector<tokens::Siblings> trees = {};
-  bool joint = false;      // judges tokens jointly: there is no alpha of a position
+  bool joint = false;      // judges tokens jointly, so a position has no alpha
   int vocab = kMaxVocab;   // the largest vocabulary
   int children = 1 << 20;  // the most children of one node
-  bool paths = false;      // judges paths that part at the root alone
+  bool paths = false;      // judges only paths that part at the root
 };
 
 struct VerifierEntry {
   config::PartInfo info;
   bool lossless = true;
   Demands demands;
-  // One of the two, or both where a rule that judges positions is known as a rule for blocks as well.
+  // One of the two is set; both if a rule for positions is also implemented as a rule for blocks.
   std::function<std::unique_ptr<PositionRule>(const config::Arguments&)> make;
   std::function<std::unique_ptr<BlockRule>(const config::Arguments&)> make_block;
-  bool usual = false;   // judges the drafts that it demands where none is named: chains, or trees of such siblings
-  bool on_gpu = false;  // the rounds on a GPU judge as it does
+  bool usual = false;   // the default for the drafts that it demands: chains, or trees of such siblings
+  bool on_gpu = false;  // GPU rounds implement the same rule
 };
 
 config::Registry<VerifierEntry>& verifiers();
-// The one that judges where none is named; without siblings, that of chains.
+// The default verifier for siblings; without siblings, for chains.
 const VerifierEntry& usual_verifier(std::optional<tokens::Siblings> siblings = std::nullopt);
 
 }  // namespace specsim::verify

@@ -12,7 +12,7 @@ VerifierEntry without_replacement_verifier() {
           {.trees = {tokens::Siblings::without_replacement}},
           {},
           [](const config::Arguments&) { return std::make_unique<RecursiveRule>(); },
-          true};  // judges such siblings where none is named
+          true};  // the default for such siblings
 }
 
 }  // namespace specsim::verify

@@ -17,17 +17,17 @@ class ArrivalProcess {
   ArrivalProcess(const ArrivalProcess&) = delete;
   ArrivalProcess& operator=(const ArrivalProcess&) = delete;
   virtual ~ArrivalProcess() = default;
-  // The requests and when they are due; with their lengths where its entry says so.
+  // Fills in the requests and when they are due; also their lengths if its entry states it.
   virtual void fill(RequestTrace& workload, rng::Key key) const = 0;
-  // How many fill() makes, where that is known before.
+  // How many requests fill() makes, if this is known before.
   [[nodiscard]] virtual std::size_t requests() const { return 0; }
-  // What a reader should know of them: recorded figures that are not counted, lengths that are estimated.
+  // Notes for the user: ignored columns, estimated lengths.
   [[nodiscard]] virtual std::vector<std::string> notes() const { return {}; }
-  // This process at another rate, or with another limit of requests in flight, from the same random numbers; nullptr where the
-  // process has none.
+  // This process at another rate, or with another limit of requests in flight, from the same random numbers; nullptr if the
+  // process has no rate.
   [[nodiscard]] virtual std::unique_ptr<ArrivalProcess> with_rate(double /*requests_per_second*/) const { return nullptr; }
   [[nodiscard]] virtual std::unique_ptr<ArrivalProcess> with_concurrency(std::uint32_t /*concurrency*/) const { return nullptr; }
-  // This process with so many requests; nullptr where they are recorded.
+  // This process with this many requests; nullptr if they are recorded.
   [[nodiscard]] virtual std::unique_ptr<ArrivalProcess> with_requests(std::size_t /*requests*/) const { return nullptr; }
 };
 
@@ -40,23 +40,24 @@ struct ArrivalsEntry {
 
 config::Registry<ArrivalsEntry>& arrival_processes();
 
-// ---- what processes share ----
+// ---- shared by several processes ----
 
 // The parameters `requests` and `rate` (per second), held by these members.
 template <class P>
 config::Declaration<P> requests_field(std::size_t P::*requests) {
-  return {"requests", requests, "how many are sent", config::between(1, 1e8)};
+  return {"requests", requests, "number of requests", config::between(1, 1e8)};
 }
 template <class P>
 config::Declaration<P> rate_field(double P::*rate) {
-  return {"rate", rate, "requests a second, in the mean", config::between(1e-9, 1e9), config::required};
+  return {"rate", rate, "mean requests per second", config::between(1e-9, 1e9), config::required};
 }
-// The moment so many seconds after the start. Beyond kLongestRun it is one that every run refuses, so that it does not overflow.
+// The moment this many seconds after the start. Beyond kLongestRun it is a moment that every run refuses, so that it does not
+// overflow.
 Picoseconds moment(double seconds);
 // Requests that are due at the sums of these gaps, in seconds.
 void fill_from_gaps(RequestTrace& workload, const std::vector<double>& gaps);
 // Gaps of mean 1 / rate: gamma with this shape (1: exponential, a Poisson process), each request's from its own random numbers.
-// `rescaled`: so that the last request is due at requests / rate, as `vllm bench serve` does it.
+// `rescaled`: scaled such that the last request is due at requests / rate, as `vllm bench serve` does it.
 std::vector<double> gamma_gaps(std::size_t requests, double rate, double shape, bool rescaled, rng::Key key);
 
 }  // namespace specsim::arrivals

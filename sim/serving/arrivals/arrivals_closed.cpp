@@ -51,15 +51,15 @@ class Closed final : public ArrivalProcess {
 ArrivalsEntry closed_arrivals() {
   using P = Closed::Params;
   static const config::Fields<P> fields = {
-      {"concurrency", &P::concurrency, "requests in flight at most", config::between(1, 1e7), config::required},
+      {"concurrency", &P::concurrency, "most requests in flight", config::between(1, 1e7), config::required},
       requests_field(&P::requests),
       {"think_ms", &P::think_ms, "between an answer and the next request", config::between(0, 1e9)},
-      {"rate", &P::rate, "requests become due at this rate as well (--request-rate); 0: all at once", config::between(0, 1e9)},
-      {"burstiness", &P::burstiness, "shape of their gaps, rescaled as vllm bench serve has it", config::between(1e-3, 1e6)},
+      {"rate", &P::rate, "rate at which requests become due (--request-rate); 0: all at once", config::between(0, 1e9)},
+      {"burstiness", &P::burstiness, "shape of their gaps, rescaled as in vllm bench serve", config::between(1e-3, 1e6)},
   };
-  return {{"closed", "so many clients, each sends its next request when the one before has ended",
+  return {{"closed", "this many clients, each sends its next request when the one before has ended",
            "vllm bench serve --max-concurrency", fields,
-           "What is due while as many are in flight waits in the client: TTFT counts from sending."},
+           "A request that is due while the limit is reached waits in the client: TTFT counts from sending."},
           [](const config::Arguments& arguments, Diagnostics&) { return std::make_unique<Closed>(fields.read(arguments)); }};
 }
 

@@ -41,7 +41,7 @@ ArrivalsEntry gamma_arrivals() {
       {"burstiness", &P::burstiness, "shape of the gaps; their coefficient of variation is 1 / sqrt of it",
        config::between(1e-3, 1e6)},
       requests_field(&P::requests),
-      {"rescaled", &P::rescaled, "the last request is due at requests / rate, as vllm bench serve has it"},
+      {"rescaled", &P::rescaled, "the last request is due at requests / rate, as in vllm bench serve"},
   };
   return {
       {"gamma", "gaps with a gamma distribution: burstier than Poisson's below burstiness 1, more regular above",

@@ -15,8 +15,8 @@ namespace specsim::arrivals {
 
 namespace {
 
-// Switches between levels that are drawn one by one: between two requests, and in all. Beyond, those that nothing is sent in are
-// drawn together.
+// Switches between levels that are drawn one by one: between two requests, and in all. Beyond these limits, stays without a
+// request are drawn together.
 constexpr std::size_t kMostSwitches = 100'000;
 constexpr std::size_t kMostSwitchesInAll = 100'000'000;
 
@@ -62,13 +62,13 @@ class MarkovModulated final : public ArrivalProcess {
       gap = 0.0;
       switches = 0;
     }
-    gaps.resize(params_.requests, 0.0);  // a run so long is refused, whatever comes behind
+    gaps.resize(params_.requests, 0.0);  // a longer run is refused, so later requests do not matter
     fill_from_gaps(workload, gaps);
   }
-  // The time from the beginning of a stay at level `state` to the next request, and the level that it is sent at, all stays that
-  // nothing is sent in drawn together. A stay at level i of mean h and rate r sends nothing with probability 1 / (1 + r h), and
-  // its time until the first request or its end is exponential of mean h / (1 + r h) either way; so are whole rounds of levels a
-  // geometric number, and their times sums of so many.
+  // The time from the beginning of a stay at level `state` to the next request, and the level at which it is sent. Draws all
+  // stays without a request together. A stay at level i of mean h and rate r sends nothing with probability 1 / (1 + r h); its
+  // time until the first request or its end is exponential of mean h / (1 + r h) in both cases. The number of whole rounds of
+  // levels without a request is therefore geometric, and their times are sums of such exponentials.
   double skip_to_next(std::size_t& state, rng::Stream& random_bits) const {
     const auto uniform = [&] { return boost::random::uniform_01<double>()(random_bits); };
     double log_empty = 0.0;  // of the probability that a round sends nothing
@@ -81,7 +81,7 @@ class MarkovModulated final : public ArrivalProcess {
             count, params_.holding_s[level] / (1.0 + params_.rates[level] * params_.holding_s[level]))(random_bits);
     };
     for (std::size_t i = 0; i < params_.rates.size(); ++i) stays(i, rounds);
-    // The round that sends: level by level, given that one of those from here on does.
+    // The round that sends: level by level, given that one of the remaining levels sends.
     for (double log_rest = log_empty;; state = (state + 1) % params_.rates.size()) {
       stays(state, 1.0);
       const double log_own = -std::log1p(params_.rates[state] * params_.holding_s[state]);
@@ -89,7 +89,7 @@ class MarkovModulated final : public ArrivalProcess {
       log_rest -= log_own;
     }
   }
-  // All states' rates in proportion.
+  // Scales all states' rates in proportion.
   [[nodiscard]] std::unique_ptr<ArrivalProcess> with_rate(double rate) const override {
     double sent = 0.0;
     double time = 0.0;
@@ -116,20 +116,20 @@ class MarkovModulated final : public ArrivalProcess {
 ArrivalsEntry markov_modulated_arrivals() {
   using P = MarkovModulated::Params;
   static const config::Fields<P> fields = {
-      {"rates", &P::rates, "requests a second at each level", config::between(0, 1e9), config::required},
+      {"rates", &P::rates, "requests per second at each level", config::between(0, 1e9), config::required},
       {"holding_s", &P::holding_s, "mean seconds at each level", config::between(1e-6, 1e9), config::required},
       requests_field(&P::requests),
   };
   return {
-      {"markov_modulated", "a Poisson process whose rate goes round several levels, each held for an exponential time", "",
+      {"markov_modulated", "a Poisson process whose rate cycles through several levels, each held for an exponential time", "",
        fields, ""},
       [](const config::Arguments& arguments, Diagnostics& diagnostics) -> std::unique_ptr<ArrivalProcess> {
         const P params = fields.read(arguments);
         const std::vector<double>& rates = params.rates;
         if (rates.empty() || rates.size() != params.holding_s.size() || std::accumulate(rates.begin(), rates.end(), 0.0) <= 0.0) {
           diagnostics.add(arguments.where("rates"),
-                          fmt::format("{} rates and {} holding_s, allowed: as many of both, and one rate above 0", rates.size(),
-                                      params.holding_s.size()));
+                          fmt::format("{} rates and {} holding_s, allowed: equally many of both, and one rate above 0",
+                                      rates.size(), params.holding_s.size()));
           return nullptr;
         }
         return std::make_unique<MarkovModulated>(params);

@@ -38,7 +38,7 @@ ArrivalsEntry poisson_arrivals() {
   static const config::Fields<P> fields = {
       rate_field(&P::rate),
       requests_field(&P::requests),
-      {"rescaled", &P::rescaled, "the last request is due at requests / rate, as vllm bench serve has it"},
+      {"rescaled", &P::rescaled, "the last request is due at requests / rate, as in vllm bench serve"},
   };
   return {{"poisson", "independent of each other, at a constant rate", "", fields, ""},
           [](const config::Arguments& arguments, Diagnostics&) { return std::make_unique<Poisson>(fields.read(arguments)); }};

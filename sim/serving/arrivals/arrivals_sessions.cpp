@@ -17,21 +17,21 @@ namespace specsim::arrivals {
 
 namespace {
 
-constexpr std::uint32_t kBlock = 16;  // tokens of a hash
+constexpr std::uint32_t kBlock = 16;  // tokens per hash
 
 struct SessionSetting {
-  double rate = 1.0;  // sessions a second
+  double rate = 1.0;  // sessions per second
   std::size_t requests = 1000;
   double gap_s = 10.0;       // mean, between the turns of a session
   std::uint32_t prefix = 0;  // tokens that all sessions begin with
   std::uint32_t most = 0;    // tokens of a prompt; a session ends before a longer one
-  bool closed = false;       // a turn is sent when the one before has ended and the client has thought
+  bool closed = false;       // a turn is sent when the one before has ended, after the client's thinking time
   std::shared_ptr<const LengthDistribution> turns;
   std::shared_ptr<const LengthDistribution> prompts;
   std::shared_ptr<const LengthDistribution> outputs;
 };
 
-// Conversations: each turn's prompt is all that was said before and something new.
+// Conversations: each turn's prompt is the whole conversation so far plus something new.
 class Sessions final : public ArrivalProcess {
  public:
   explicit Sessions(SessionSetting setting) : setting_(std::move(setting)) {}
@@ -42,8 +42,8 @@ class Sessions final : public ArrivalProcess {
       std::size_t session = 0;
     };
     std::vector<Turn> turns;
-    std::priority_queue<Picoseconds, std::vector<Picoseconds>, std::greater<>> later;  // due behind the last session's start
-    std::size_t passed = 0;  // due before it: no session to come changes their order
+    std::priority_queue<Picoseconds, std::vector<Picoseconds>, std::greater<>> later;  // due after the last session's start
+    std::size_t passed = 0;  // due before it: no later session changes their order
     double start = 0.0;
     for (std::size_t session = 0; passed < setting_.requests; ++session) {
       rng::Stream gap_bits(key, rng::Purpose::start, 1, session);
@@ -112,7 +112,7 @@ ArrivalsEntry sessions_arrivals() {
     std::uint32_t most = 32768;
   };
   static const config::Fields<P> fields = {
-      {"rate", &P::rate, "sessions that begin a second, a Poisson process", config::between(1e-9, 1e9), config::required},
+      {"rate", &P::rate, "sessions that begin per second, a Poisson process", config::between(1e-9, 1e9), config::required},
       requests_field(&P::requests),
       {"turns", &P::turns, "requests of a session", config::Default{"{geometric: {mean: 4}}"}},
       {"gap_s", &P::gap_s, "mean time between two turns of a session, exponential", config::between(1e-6, 1e6)},
@@ -120,17 +120,15 @@ ArrivalsEntry sessions_arrivals() {
       {"prompt", &P::prompt, "tokens that a turn adds", config::required},
       {"output", &P::output, "tokens of an answer", config::required},
       {"closed", &P::closed,
-       "a turn is sent gap_s after the end of the answer before it, as a client does; false: gap_s after the turn before it was "
-       "due"},
-      {"most", &P::most, "tokens of a prompt, before which a session ends", config::between(1, 1e7)},
+       "true: a turn is sent gap_s after the end of the answer before it, as a client does; false: gap_s after the turn before "
+       "it was due"},
+      {"most", &P::most, "most tokens of a prompt; a session ends before a longer one", config::between(1, 1e7)},
   };
   return {
-      {"sessions", "conversations: each turn's prompt is all that was said before and something new", "", fields,
-       "What a session shares with itself and with others is known to the prefix cache and to routing by prefix; answers are in "
-       "the "
-       "prompt of the next turn. Unless sessions are closed a turn is due whether the one before has ended or not; a run says "
-       "how many "
-       "were sent too early."},
+      {"sessions", "conversations: each turn's prompt is the whole conversation so far plus something new", "", fields,
+       "The prefix cache and routing by prefix know which tokens a session shares with itself and with others; answers are "
+       "part of the prompt of the next turn. Unless sessions are closed a turn is due whether the one before has ended or not; "
+       "a run reports how many were sent too early."},
       [](const config::Arguments& arguments, Diagnostics& diagnostics) -> std::unique_ptr<ArrivalProcess> {
         const P params = fields.read(arguments);
         SessionSetting setting;

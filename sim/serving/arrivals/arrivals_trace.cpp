@@ -25,17 +25,18 @@ namespace specsim::arrivals {
 
 namespace {
 
-constexpr std::int64_t kMostSeconds = 4'000'000;  // that a trace may last: picoseconds end at twice that
+constexpr std::int64_t kMostSeconds = 4'000'000;  // longest trace: picoseconds end at twice that
 
-constexpr std::uint32_t kMooncakeTokens = 512;  // tokens that a hash of Mooncake's stands for
+constexpr std::uint32_t kMooncakeTokens = 512;  // tokens per hash in Mooncake's traces
 constexpr std::uint32_t kBlockTokens =
-    16;                                 // of Qwen-Bailian's (alibaba-edu/qwen-bailian-usagetraces-anon), and of this project's
-constexpr double kBytesPerToken = 4.0;  // of a prompt that is given as text
-constexpr double kMostDays = 1e6;       // seconds that a trace's times may reach
+    // tokens per hash in Qwen-Bailian's traces (alibaba-edu/qwen-bailian-usagetraces-anon), and in this project's
+    16;
+constexpr double kBytesPerToken = 4.0;  // bytes per token of a prompt that is given as text
+constexpr double kMostDays = 1e6;       // largest time in a trace, in seconds
 
 class Recorded final : public ArrivalProcess {
  public:
-  // `rate`: of a file without times, 0: all requests are sent at the start.
+  // `rate`: for a file without times; 0: all requests are sent at the start.
   Recorded(RequestTrace workload, std::vector<std::string> notes, bool timed, double scale, double rate)
       : workload_(std::move(workload)), notes_(std::move(notes)), timed_(timed), scale_(scale), rate_(rate) {}
   void fill(RequestTrace& workload, rng::Key key) const override {
@@ -124,10 +125,12 @@ std::optional<Moment> timestamp(std::string_view text) {
   return moment;
 }
 
-constexpr std::int64_t kMostHashes = 10'000'000;  // hashes of a prompt: more are a mistake, and would only fill memory
-// Hashes of a whole trace, 8 bytes each, that ranges of few letters may ask for: Mooncake's longest trace has a million.
+constexpr std::int64_t kMostHashes = 10'000'000;  // hashes per prompt: more are a mistake, and would only fill memory
+// Hashes of a whole trace, 8 bytes each. The limit is needed because a short text can give large ranges; Mooncake's longest trace
+// has a million.
 constexpr std::size_t kMostHashesInAll = std::size_t{1} << 25U;
-constexpr std::size_t kLongestJsonLine = std::size_t{8} << 20U;  // bytes; a value of JSON takes a hundred times its text
+// bytes per line; a JSON value takes a hundred times the memory of its text
+constexpr std::size_t kLongestJsonLine = std::size_t{8} << 20U;
 
 // "0-146" or "3" or "7-9 12", ranges of hashes.
 bool read_hashes(std::string_view text, std::vector<std::uint64_t>& hashes) {
@@ -165,7 +168,7 @@ class Reader {
       diagnostics_.add({file_, 0, 0}, "has no request, allowed: at least one");
       return false;
     }
-    if (!ignored_.empty()) notes.push_back(fmt::format("{} is not counted: {}", file_, fmt::join(ignored_, ", ")));
+    if (!ignored_.empty()) notes.push_back(fmt::format("ignored in {}: {}", file_, fmt::join(ignored_, ", ")));
     if (texts_) notes.push_back(fmt::format("{} has prompts as text: a token is taken as {:g} bytes", file_, kBytesPerToken));
     return turns_.empty() || order_turns();
   }
@@ -205,7 +208,7 @@ class Reader {
       Field column = name == "priority" ? Field::priority : Field::skipped;
       for (const auto& [known, meaning] : kNames)
         if (name == known) column = meaning;
-      // What follows from the others, or says nothing of the load.
+      // Columns that follow from the others, or do not affect the load.
       static const std::set<std::string_view> kIdle = {"id",           "request_id",       "Model",   "Log Type",
                                                        "Total tokens", "num_total_tokens", "pd_ratio"};
       if (column == Field::skipped && !kIdle.contains(name)) ignore(name);
@@ -214,7 +217,7 @@ class Reader {
       });
       if (same != columns_.end())
         return wrong(static_cast<std::size_t>(name.data() - line.data()) + 1,
-                     fmt::format("the column {} says what column {} says, allowed: one of them", config::quote_for_message(name),
+                     fmt::format("the columns {} and {} mean the same, allowed: one of them", config::quote_for_message(name),
                                  config::quote_for_message(names[static_cast<std::size_t>(same - columns_.begin())])));
       columns_.push_back(column);
     }
@@ -250,7 +253,7 @@ class Reader {
       return wrong(line.size() + 1, fmt::format("the line has {} fields, allowed: {} as in the first line", at, columns_.size()));
     if (fields > columns_.size())
       return wrong(1, fmt::format("the line has {} fields, allowed: {} as in the first line", fields, columns_.size()));
-    // A field that is empty says that nothing is known.
+    // An empty field means that the hashes are not known.
     const std::uint32_t whole_blocks = request.prompt / workload.hash_tokens;
     const std::uint32_t blocks = (request.prompt + workload.hash_tokens - 1) / workload.hash_tokens;
     if (request.hashes > 0 && (request.hashes < whole_blocks || request.hashes > blocks))
@@ -314,7 +317,7 @@ class Reader {
     return true;
   }
 
-  // A number of units of so many picoseconds since the start.
+  // Reads a time since the start, in units of this many picoseconds.
   bool take_time(std::string_view field, std::size_t place, const char* name, const char* units, double unit, Picoseconds& due) {
     constexpr double kMost = 1e18;  // picoseconds, 11 days
     double time = 0.0;
@@ -326,7 +329,7 @@ class Reader {
     return true;
   }
 
-  // A number of a JSON line, which counts tokens where it may not be 0; nothing after reporting.
+  // A number of a JSON line; a count of tokens must be above 0. Nothing after reporting.
   std::optional<double> json_number(const config::Value& line, const char* key, const char* kind, double low, double high) {
     const std::string allowed = fmt::format("{} from {:g} to {:g}", kind, low, high);
     const config::Value* const value = line.find(key);
@@ -344,8 +347,8 @@ class Reader {
 
   bool too_many_hashes(std::size_t place) {
     return wrong(place,
-                 fmt::format("with it the trace has over {} hashes of blocks, or it is no list of them, allowed: at most so "
-                             "many, whole numbers below 2^63 and ranges, as 0-146 or 3 7-9",
+                 fmt::format("this line makes over {} hashes of blocks in the trace, or it is no list of hashes, allowed: at "
+                             "most this many, whole numbers below 2^63 and ranges, as 0-146 or 3 7-9",
                              kMostHashesInAll));
   }
 
@@ -367,7 +370,7 @@ class Reader {
     for (const config::Field& field : value.fields)
       if (!known_key(field.key)) ignore(field.key);
     if (const config::Value* const type = value.find("type"); type != nullptr && type->text != "text")
-      ignore(fmt::format("what a request of type {} has besides text", config::quote_for_message(type->text)));
+      ignore(fmt::format("content of a request of type {} besides text", config::quote_for_message(type->text)));
     Request request;
     if (!json_lengths(value, request)) return false;
     const config::Value* const session = value.find("session_id");
@@ -384,7 +387,7 @@ class Reader {
     if (ids != nullptr)
       for (const config::Value& id : ids->items) {
         const auto hash = config::as_integer(id);
-        if (!hash || *hash < 0) return wrong(1, "hash_ids holds something else, allowed: whole numbers from 0 to below 2^63");
+        if (!hash || *hash < 0) return wrong(1, "hash_ids has something else, allowed: whole numbers from 0 to below 2^63");
         if (workload.hashes.size() == kMostHashesInAll) return too_many_hashes(1);
         workload.hashes.push_back(static_cast<std::uint64_t>(*hash));
       }
@@ -429,8 +432,8 @@ class Reader {
     return true;
   }
 
-  // A turn of a session, as AIPerf takes Mooncake's form (docs/benchmark-modes/trace-replay.md): one without a timestamp is sent
-  // `delay` ms after the answer before it, and its prompt is all that was said and its own input.
+  // A turn of a session, in AIPerf's form of Mooncake's traces (docs/benchmark-modes/trace-replay.md): a turn without a timestamp
+  // is sent `delay` ms after the answer before it, and its prompt is the conversation so far plus its own input.
   bool add_turn(const config::Value& value, const std::string& session, bool follows, Request request) {
     constexpr std::size_t kMostSessions = std::size_t{1} << 20U;
     const auto [place, fresh] = sessions_.try_emplace(session.substr(0, 256), Session{sessions_.size()});
@@ -442,7 +445,8 @@ class Reader {
       if (!delay) return false;
       const std::uint64_t prompt = std::uint64_t{own.said} + request.prompt;
       if (prompt > static_cast<std::uint64_t>(kMostTokens))
-        return wrong(1, fmt::format("with it the session's prompt has {} tokens, allowed: at most {:g}", prompt, kMostTokens));
+        return wrong(1,
+                     fmt::format("this turn makes the session's prompt {} tokens, allowed: at most {:g}", prompt, kMostTokens));
       if (request.hashes > 0) ignore("hash_ids of later turns");
       request.prompt = static_cast<std::uint32_t>(prompt);
       request.due = own.due + std::llround(*delay * 1e9);
@@ -458,8 +462,8 @@ class Reader {
     return true;
   }
 
-  // Turns of all sessions in order of the moments from which they may be sent; where some wait for answers, what a session said
-  // before is known to the prefix cache.
+  // Sorts the turns of all sessions by the moments from which they may be sent. If some wait for answers, the prefix cache knows
+  // the earlier tokens of a session.
   bool order_turns() {
     std::vector<Request>& requests = workload.requests;
     std::vector<std::size_t> order(requests.size());
@@ -525,9 +529,9 @@ class Reader {
   Moment start_;
   bool seconds_ = false;           // times of JSON lines are in seconds
   bool texts_ = false;             // some prompts are texts
-  std::set<std::string> ignored_;  // columns and keys that say something which is not counted
+  std::set<std::string> ignored_;  // columns and keys with information that is ignored
   std::map<std::string, Session> sessions_;
-  std::vector<std::uint64_t> turns_;  // the session of each request, where there are sessions
+  std::vector<std::uint64_t> turns_;  // the session of each request, if there are sessions
 };
 
 }  // namespace
@@ -540,20 +544,19 @@ ArrivalsEntry trace_arrivals() {
     double rate = 0.0;
   };
   static const config::Fields<P> fields = {
-      {"file", &P::file, "CSV or JSON lines, beside the config or from the working directory", config::required},
-      {"requests", &P::requests, "the first of them alone", config::between(1, 1e8)},
-      {"time_scale", &P::time_scale, "factor on the times between them: 0.5 is twice the load", config::between(1e-6, 1e6)},
-      {"rate", &P::rate, "requests a second of a file without times, a Poisson process; 0: all are sent at the start",
+      {"file", &P::file, "CSV or JSON lines, path relative to the config or the working directory", config::required},
+      {"requests", &P::requests, "use only this many of the first requests", config::between(1, 1e8)},
+      {"time_scale", &P::time_scale, "factor on the times between requests: 0.5 is twice the load", config::between(1e-6, 1e6)},
+      {"rate", &P::rate, "requests per second for a file without times, a Poisson process; 0: all are sent at the start",
        config::between(0, 1e9)},
   };
   return {
       {"trace", "recorded requests, with their lengths", "", fields,
-       "CSV: arrived_us,prompt,output, and where they are known block_hashes (hashes of the prompt's blocks of 16 tokens: "
-       "0-146) and priority. "
-       "Azure's TIMESTAMP,ContextTokens,GeneratedTokens; ServeGen's columns; BurstGPT's Timestamp (seconds), Request tokens, "
-       "Response tokens; Mooncake's JSON lines (milliseconds), whose hash_ids stand for 512 tokens each; Qwen-Bailian's, with "
-       "chat_id (seconds, 16 tokens); AIPerf's sessions, whose turns come `delay` milliseconds after the answer before; vLLM's "
-       "custom data sets, a prompt's text and output_tokens. Without times the file is a list of lengths."},
+       "CSV: arrived_us,prompt,output, and optional block_hashes (hashes of the prompt's blocks of 16 tokens: 0-146) and "
+       "priority. Azure's TIMESTAMP,ContextTokens,GeneratedTokens; ServeGen's columns; BurstGPT's Timestamp (seconds), Request "
+       "tokens, Response tokens; Mooncake's JSON lines (milliseconds), with 512 tokens per hash in hash_ids; Qwen-Bailian's, "
+       "with chat_id (seconds, 16 tokens); AIPerf's sessions, whose turns come `delay` milliseconds after the answer before; "
+       "vLLM's custom data sets, a prompt's text and output_tokens. Without times the file is a list of lengths."},
       [](const config::Arguments& arguments, Diagnostics& diagnostics) -> std::unique_ptr<ArrivalProcess> {
         const P params = fields.read(arguments);
         const config::Value& file = params.file;

@@ -1,4 +1,4 @@
-// How many tokens prompts and outputs have, where the arrivals do not say it themselves: the registry of length distributions.
+// Tokens of prompts and outputs, if the arrivals do not state them: the registry of length distributions.
 #pragma once
 
 #include "sim/foundation/config/registry.h"
@@ -10,7 +10,7 @@
 
 namespace specsim::arrivals {
 
-constexpr double kMostTokens = 1e8;  // the most tokens of a prompt or an output
+constexpr double kMostTokens = 1e8;  // most tokens of a prompt or an output
 
 class LengthDistribution {
  public:
@@ -24,13 +24,13 @@ class LengthDistribution {
 
 struct LengthsEntry {
   config::PartInfo info;
-  // Makes the part from what stands behind its name: {fixed: 128}, {lognormal: {mean: 1155, cv: 1.1}}. nullptr after reporting.
+  // Makes the part from the value after its name: {fixed: 128}, {lognormal: {mean: 1155, cv: 1.1}}. nullptr after reporting.
   std::function<std::unique_ptr<LengthDistribution>(const config::Value&, const config::PartInfo&, Diagnostics&)> make;
 };
 
 config::Registry<LengthsEntry>& length_distributions();
 
-// `lengths` with a workload's name spelled out as {prompt: ..., output: ...}; others as they are. Reports an unknown name.
+// Replaces a workload's name in `lengths` by {prompt: ..., output: ...}; returns other values unchanged. Reports an unknown name.
 config::Value named_lengths(const config::Value& lengths, Diagnostics& diagnostics);
 
 // {NAME: ...}, or a number alone for a fixed length. nullptr after reporting.

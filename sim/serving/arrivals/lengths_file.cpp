@@ -1,4 +1,4 @@
-// Lengths of recorded requests, where only they are wanted and not the times: a column of a CSV file.
+// Lengths of recorded requests without their times: a column of a CSV file.
 #include "sim/foundation/base/text_file.h"
 #include "sim/serving/arrivals/lengths.h"
 
@@ -28,7 +28,7 @@ class RecordedLength final : public LengthDistribution {
   std::vector<std::uint32_t> tokens_;
 };
 
-// The field number `column` of a line and where it begins; nothing where the line has fewer.
+// Field number `column` of a line and where it begins; nothing if the line has fewer fields.
 std::optional<std::pair<std::string_view, std::size_t>> field_of(std::string_view line, std::size_t column) {
   std::size_t begin = 0;
   for (; column > 0; --column) {
@@ -94,29 +94,29 @@ LengthsEntry file_lengths() {
       {"path", &P::path, "the file, whose first line names the columns", config::required},
       {"column", &P::column, "the column's name", config::required},
   };
-  return {
-      {"file",
-       "a column of a CSV file, one line for each request and from the start again behind the last: {file: {path: requests.csv, "
-       "column: prompt}}",
-       "", fields, "Prompts and outputs of the same file stay together, line by line."},
-      [](const config::Value& value, const config::PartInfo& info,
-         Diagnostics& diagnostics) -> std::unique_ptr<LengthDistribution> {
-        const std::size_t before = diagnostics.list().size();
-        const config::Arguments arguments = config::read_arguments(value, info.parameters, {}, "lengths of a file", diagnostics);
-        if (diagnostics.list().size() != before) return nullptr;
-        const P params = fields.read(arguments);
-        const Location& where = arguments.where("path");
-        const std::string path = file_beside(where, params.path);
-        std::string text;
-        try {
-          text = read_text_file(path);
-        } catch (const ReadError& error) {
-          diagnostics.add(where, fmt::format("{}: {}{}", path, error.message("file of lengths"), looked_for(where, path)));
-          return nullptr;
-        }
-        std::vector<std::uint32_t> tokens = read_column(text, path, params.column, diagnostics);
-        return tokens.empty() ? nullptr : std::make_unique<RecordedLength>(std::move(tokens));
-      }};
+  return {{"file",
+           "a column of a CSV file, one line for each request; after the last line it starts again: {file: {path: requests.csv, "
+           "column: prompt}}",
+           "", fields, "Prompts and outputs of the same file stay together, line by line."},
+          [](const config::Value& value, const config::PartInfo& info,
+             Diagnostics& diagnostics) -> std::unique_ptr<LengthDistribution> {
+            const std::size_t before = diagnostics.list().size();
+            const config::Arguments arguments =
+                config::read_arguments(value, info.parameters, {}, "lengths of a file", diagnostics);
+            if (diagnostics.list().size() != before) return nullptr;
+            const P params = fields.read(arguments);
+            const Location& where = arguments.where("path");
+            const std::string path = file_beside(where, params.path);
+            std::string text;
+            try {
+              text = read_text_file(path);
+            } catch (const ReadError& error) {
+              diagnostics.add(where, fmt::format("{}: {}{}", path, error.message("file of lengths"), looked_for(where, path)));
+              return nullptr;
+            }
+            std::vector<std::uint32_t> tokens = read_column(text, path, params.column, diagnostics);
+            return tokens.empty() ? nullptr : std::make_unique<RecordedLength>(std::move(tokens));
+          }};
 }
 
 }  // namespace specsim::arrivals

@@ -19,7 +19,7 @@ class GeometricLength final : public LengthDistribution {
   }
 
  private:
-  double log_stay_;  // logarithm of the chance that another token follows
+  double log_stay_;  // logarithm of the probability that another token follows
 };
 
 }  // namespace
@@ -31,7 +31,7 @@ LengthsEntry geometric_lengths() {
   static const config::Fields<P> fields = {
       {"mean", &P::mean, "mean number of tokens", config::between(1, kMostTokens), config::required},
   };
-  return {{"geometric", "every token is the last one with the same chance", "", fields, ""},
+  return {{"geometric", "every token is the last one with the same probability", "", fields, ""},
           [](const config::Value& value, const config::PartInfo& info,
              Diagnostics& diagnostics) -> std::unique_ptr<LengthDistribution> {
             const std::size_t before = diagnostics.list().size();

@@ -22,7 +22,7 @@ class ListedLength final : public LengthDistribution {
 
 LengthsEntry list_lengths() {
   return {
-      {"list", "one after the other, from the start again behind the last: {list: [128, 256]}", "", {}, ""},
+      {"list", "one after the other; after the last it starts again: {list: [128, 256]}", "", {}, ""},
       [](const config::Value& value, const config::PartInfo&, Diagnostics& diagnostics) -> std::unique_ptr<LengthDistribution> {
         std::vector<std::uint32_t> tokens;
         if (!value.is_list() || value.items.empty()) {

@@ -26,10 +26,10 @@ LengthsEntry uniform_lengths() {
     std::uint32_t to = 0;
   };
   static const config::Fields<P> fields = {
-      {"from", &P::from, "tokens at least", config::between(1, kMostTokens), config::required},
-      {"to", &P::to, "tokens at most", config::between(1, kMostTokens), config::required},
+      {"from", &P::from, "fewest tokens", config::between(1, kMostTokens), config::required},
+      {"to", &P::to, "most tokens", config::between(1, kMostTokens), config::required},
   };
-  return {{"uniform", "every whole number of tokens from one to another equally often", "", fields, ""},
+  return {{"uniform", "every whole number of tokens from one to another with the same probability", "", fields, ""},
           [](const config::Value& value, const config::PartInfo& info,
              Diagnostics& diagnostics) -> std::unique_ptr<LengthDistribution> {
             const std::size_t before = diagnostics.list().size();
@@ -38,7 +38,7 @@ LengthsEntry uniform_lengths() {
             if (diagnostics.list().size() != before) return nullptr;
             const P params = fields.read(arguments);
             if (params.to < params.from) {
-              diagnostics.add(arguments.where("to"), "to is less than from, allowed: at least from");
+              diagnostics.add(arguments.where("to"), "to is less than from, allowed: from or more");
               return nullptr;
             }
             return std::make_unique<UniformLength>(params.from, params.to);

@@ -28,7 +28,7 @@ namespace specsim::logs {
 namespace {
 
 constexpr std::size_t kMostModels = 256;
-constexpr std::size_t kMostNameBytes = std::size_t{16} << 20U;  // of all counters: some 100,000 of them
+constexpr std::size_t kMostNameBytes = std::size_t{16} << 20U;  // total of all counters: some 100,000 of them
 
 constexpr std::string_view kVllmMetrics = "vllm:spec_decode_";
 constexpr std::string_view kTrtllmMetrics = "trtllm_spec_decode_";
@@ -55,7 +55,7 @@ bool LogReader::read_counter(std::string_view line) {
                                      {kLmdeployMetrics, Kind::lmdeploy_counters}}) {
     if (line.find(prefix) == std::string_view::npos) continue;
     const auto read = metric_line(line, prefix);
-    if (!read || read->metric.size() < prefix.size()) return false;  // "vllm:spec_decode_total" counts nothing
+    if (!read || read->metric.size() < prefix.size()) return false;  // "vllm:spec_decode_total" is not a count
     const std::string_view metric = std::string_view(read->metric).substr(prefix.size());
     const bool counted = metric.starts_with("num_");  // V0 has rates too, as gauges
     std::optional<double> position;
@@ -67,7 +67,7 @@ bool LogReader::read_counter(std::string_view line) {
       return true;
     }
     if (!counted && std::isnan(read->value)) return false;
-    // Servers of several models may be scraped into one file: each is told for itself.
+    // Several models may be scraped into one file: each is reported separately.
     std::string model;
     if (const auto value = read->label(kModelLabel)) model = fmt::format("{}={}", kModelLabel, *value);
     const std::pair place{kind, std::move(model)};
@@ -75,7 +75,7 @@ bool LogReader::read_counter(std::string_view line) {
       cannot_read(fmt::format("counters of more than {} models", kMostModels));
       return true;
     }
-    // All engines of a server start anew when it does; a server has one model.
+    // All engines of a server restart when it does; a server has one model.
     const std::string server_key = std::string(prefix) + read->labels_without({kEngineLabel, kPositionLabel});
     if (!servers_.contains(server_key) && servers_.size() == kMostLabelSets) {
       cannot_read(fmt::format("counters of more than {} servers", kMostLabelSets));
@@ -96,7 +96,7 @@ bool LogReader::read_counter(std::string_view line) {
     counters.lines.kind = kind;
     counters.server = server_key;
     if ((counted && read->value != std::floor(read->value)) || (position && *position >= double{kMostPositions})) {
-      cannot_read(fmt::format("no count of tokens or drafts behind \"{}\"", read->metric));
+      cannot_read(fmt::format("no count of tokens or drafts after \"{}\"", read->metric));
       counters.broken = true;
       return true;
     }
@@ -129,7 +129,7 @@ void LogReader::finish_counters() {
   }
 }
 
-// Counts that no server can have reached are told like a line that cannot be read, at their last one.
+// Impossible counts are reported at their last line, like a line that cannot be read.
 bool LogReader::refuse_counters(const ReportedAcceptance& all, double accepted) {
   std::string why;
   if (all.drafted > 0.0 && accepted > all.drafted) why = fmt::format("{} accepted of {} drafted tokens", accepted, all.drafted);
@@ -184,8 +184,9 @@ void LogReader::finish_trtllm_counters(const Counters& counters) {
   if (!refuse_counters(all, all.accepted)) contents_.found.push_back(std::move(all));
 }
 
-// Accepted tokens are counted there whatever became of those before them (spec_decode_base_sampler.py: num_accepted_tokens +=
-// accepted.sum()), so that accepted / drafted is an estimate of alpha, and emitted / rounds the acceptance length.
+// V0 counts the accepted tokens at each position regardless of those before them (spec_decode_base_sampler.py:
+// num_accepted_tokens += accepted.sum()). accepted / drafted is therefore an estimate of alpha, and emitted / rounds the
+// acceptance length.
 void LogReader::take_vllm_v0(const Reader& /*reader*/, Report& report) {
   const double length = report.number(Role::draft_length);
   const double accepted = report.number(Role::accepted);
@@ -212,7 +213,7 @@ void LogReader::take_vllm_v0(const Reader& /*reader*/, Report& report) {
   if (rounds > 0.0) add_sample(all, {rounds, std::max(new_emitted - rounds, 0.0), 0.0});
   const double rate = report.number(Role::rate);
   if (drafted > 0.0 && std::abs(rate - accepted / drafted) > 0.00051)
-    contradict(all, fmt::format("acceptance rate {:.3f} beside {} accepted of {} draft tokens", rate, accepted, drafted));
+    contradict(all, fmt::format("acceptance rate {:.3f}, but {} accepted of {} draft tokens", rate, accepted, drafted));
 }
 
 }  // namespace specsim::logs

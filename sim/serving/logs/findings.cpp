@@ -14,12 +14,12 @@ namespace specsim::logs {
 
 namespace {
 
-constexpr std::size_t kFewestLines = 5;  // fewer lines' spread says nothing of the interval
+constexpr std::size_t kFewestLines = 5;  // the spread of fewer lines gives no interval
 constexpr double kNormal95 = 1.959964;   // two-sided
-constexpr double kSignificance = 0.05;   // level at which a constant alpha is given up
+constexpr double kSignificance = 0.05;   // level at which a constant alpha is rejected
 
-// Standard error of sum(x) / sum(n) over lines as independent parts, by the linear expansion of the ratio; and the lines that
-// count.
+// Standard error of sum(x) / sum(n) over lines as independent parts, by the linear expansion of the ratio; and the number of
+// lines that count.
 struct Spread {
   double error = 0.0;
   std::size_t parts = 0;
@@ -47,8 +47,8 @@ Spread spread_of(const std::vector<Sample>& samples, const Numerator& numerator,
   return spread;
 }
 
-// The interval of a figure from the wider of two errors: that of independent trials (0: not to be had) and that of the lines'
-// spread. `ratio`: squared, how much wider lines spread than independent trials would.
+// The interval of a figure from the larger of two errors: that of independent trials (0: not available) and that of the lines'
+// spread. `ratio`: variance of the lines over that of independent trials.
 struct Interval {
   double half = std::numeric_limits<double>::quiet_NaN();
   bool by_lines = false;
@@ -66,14 +66,13 @@ Interval wider(double trial_error, const Spread& spread) {
   return interval;
 }
 
-// `half`: NaN where the interval is not to be had.
+// `half`: half width; NaN if there is no interval.
 Figure figure(double value, double half, double least, double most) {
   if (std::isnan(half)) return {value};
   return {value, std::max(least, value - half), std::min(most, value + half)};
 }
 
-// Whether conditional rates differ by more than chance, in trials that spread `ratio` times as wide (squared) as independent
-// ones.
+// Whether conditional rates differ by more than chance. `ratio`: variance of the trials over that of independent ones.
 Check constant_alpha(const std::vector<double>& reached, const std::vector<double>& accepted, double ratio) {
   double trials = 0.0;
   double hits = 0.0;
@@ -101,7 +100,7 @@ Check constant_alpha(const std::vector<double>& reached, const std::vector<doubl
   check.holds = chance >= kSignificance;
   check.note = true;
   check.told = fmt::format("given that they are reached, positions accept {}: {}", fmt::join(rates, ", "),
-                           check.holds ? fmt::format("no more unlike than chance (p = {:.2g})", chance)
+                           check.holds ? fmt::format("the differences are within chance (p = {:.2g})", chance)
                                        : fmt::format("use the rates by position, not one alpha (p {})",
                                                      chance < 1e-6 ? "< 1e-6" : fmt::format("= {:.2g}", chance)));
   if (!check.holds && accepted.back() * reached.front() > accepted.front() * reached.back())
@@ -137,8 +136,8 @@ class Finder {
     const int told = all_.draft_length > 0 ? all_.draft_length : static_cast<int>(all_.accepted_at.size());
     if (said > 0 && told > 0 && (all_.draft_length > 0 ? said != told : told > said))
       found_.checks.push_back({"draft length", false,
-                               fmt::format("the lines are of draft length {}, --at-draft-length says {}{}", told, said,
-                                           all_.draft_length > 0 ? ", which is left out" : "")});
+                               fmt::format("the lines have draft length {}, but --at-draft-length is {}{}", told, said,
+                                           all_.draft_length > 0 ? ", which is ignored" : "")});
     if (all_.draft_length > 0) found_.draft_length = all_.draft_length;
     if (found_.draft_length == 0 && !all_.accepted_at.empty()) found_.draft_length = static_cast<int>(all_.accepted_at.size());
     if (found_.draft_length > 0 || all_.rounds <= 0.0 || !all_.rounds_counted) return;
@@ -147,7 +146,8 @@ class Finder {
       found_.draft_length = static_cast<int>(length);
   }
 
-  // Draft tokens that the rounds lack to a whole draft each, and how many the last drafts of all answers may lack.
+  // Draft tokens missing because rounds drafted less than the full length, and how many may be missing from the last drafts of
+  // all answers.
   double short_of(double length) const { return length * all_.rounds - all_.drafted; }
   double last_drafts(double length) const { return 1e-6 + all_.answers * (length - 1.0); }
 
@@ -156,7 +156,7 @@ class Finder {
     double before = all_.rounds;
     double highest = 1.0;
     for (const double accepted : all_.accepted_at) {
-      highest = std::min(highest, accepted / all_.rounds);  // sums of rounded shares may rise by a hair
+      highest = std::min(highest, accepted / all_.rounds);  // sums of rounded shares may rise slightly
       found_.position_rates.push_back(highest);
       found_.conditional_rates.push_back(before > 0.0 ? std::min(1.0, accepted / before) : 0.0);
       reached_.push_back(before);
@@ -197,7 +197,7 @@ class Finder {
     if (all_.alone_accepted > 0.0 && all_.drafted > 0.0) {
       const double alpha = all_.alone_accepted / all_.drafted;
       found_.alpha = figure(alpha, kNormal95 * std::sqrt(alpha * (1.0 - alpha) / all_.drafted), 0.0, 1.0);
-      found_.alpha_from = "draft tokens judged each for itself";
+      found_.alpha_from = "draft tokens judged independently of each other";
       return;
     }
     if (!found_.position_rates.empty() && all_.drafts_whole) {
@@ -209,7 +209,7 @@ class Finder {
           [](const Sample& one) { return one.judged; });
       const Interval interval = wider(std::sqrt(alpha * (1.0 - alpha) / judged), spread);
       found_.alpha = figure(alpha, interval.half, 0.0, 1.0);
-      found_.alpha_from = "accepted / judged draft tokens, those behind a rejection left out";
+      found_.alpha_from = "accepted / judged draft tokens, without those after a rejection";
       return;
     }
     if (!found_.mean_length.known() || found_.draft_length == 0) return;
@@ -221,7 +221,8 @@ class Finder {
       found_.alpha.low = alpha(found_.mean_length.low);
       found_.alpha.high = alpha(found_.mean_length.high);
     }
-    found_.alpha_from = fmt::format("the acceptance length, as if every position of {} accepted alike", found_.draft_length);
+    found_.alpha_from =
+        fmt::format("the acceptance length, on the assumption that all {} positions have the same rate", found_.draft_length);
   }
 
   void check_printed() {
@@ -235,7 +236,7 @@ class Finder {
            fmt::format("{} of {} lines contradict themselves; {}", all_.contradictions, all_.lines, all_.first_contradiction)});
   }
 
-  // A position is reached through the one before it alone.
+  // A position is only reached through the one before it.
   void check_positions() {
     const double rounding = 0.002 * all_.rounds + static_cast<double>(all_.lines);
     for (std::size_t i = 1; i < all_.accepted_at.size(); ++i)
@@ -252,7 +253,7 @@ class Finder {
     if (found_.mean_length.known() && found_.mean_length.value > most + 0.0051)
       found_.checks.push_back(
           {"acceptance length", false,
-           fmt::format("{:.4g} tokens a round, above the {:.0f} that {} can emit", found_.mean_length.value, most,
+           fmt::format("{:.4g} tokens per round, above the {:.0f} that {} can emit", found_.mean_length.value, most,
                        found_.draft_length > 0 ? fmt::format("draft length {}", found_.draft_length) : "any server's draft")});
   }
 
@@ -261,7 +262,7 @@ class Finder {
     const double mean = found_.drafted_per_round;
     if (mean > found_.draft_length + 1e-9) {
       found_.checks.push_back({"draft length", false,
-                               fmt::format("{:.4g} draft tokens a round, above the draft length {}: a tree, or another length",
+                               fmt::format("{:.4g} draft tokens per round, above the draft length {}: a tree, or another length",
                                            mean, found_.draft_length)});
       return;
     }
@@ -270,9 +271,9 @@ class Finder {
     found_.checks.push_back({"whole drafts", whole,
                              lacks <= 1e-6 ? fmt::format("every round drafted {}", found_.draft_length)
                              : whole
-                                 ? fmt::format("every round drafted {} but for the last ones of answers", found_.draft_length)
-                                 : fmt::format("{:.4g} draft tokens a round of at most {}: rates of later positions hold rounds "
-                                               "that did not draft so far, and understate the draft",
+                                 ? fmt::format("every round drafted {} except for the last ones of answers", found_.draft_length)
+                                 : fmt::format("{:.4g} draft tokens per round of at most {}: rates of later positions include "
+                                               "rounds with shorter drafts, and underestimate the draft",
                                                mean, found_.draft_length),
                              true});
   }
@@ -283,7 +284,7 @@ class Finder {
   double ratio_ = 1.0;           // lines' variance over that of independent rounds
 };
 
-// What a description is worth beside another of the same server's drafts.
+// Ranks a description among others of the same server's drafts.
 int richness(const ReportedAcceptance& one) {
   return (one.accepted_at.empty() ? 0 : 4) + (one.rounds > 0.0 && one.rounds_counted ? 2 : 0) + (one.accepted > 0.0 ? 1 : 0);
 }
@@ -313,7 +314,7 @@ Findings find(const ReportedAcceptance& acceptance, int draft_length) { return F
 
 Check agreement(const ReportedAcceptance& one, const Findings& of_one, const ReportedAcceptance& other,
                 const Findings& of_other) {
-  Check check{fmt::format("{} beside {}", describe(one.kind), describe(other.kind)), true, "nothing in common to compare"};
+  Check check{fmt::format("{} and {}", describe(one.kind), describe(other.kind)), true, "nothing in common to compare"};
   const bool lengths = of_one.mean_length.known() && of_other.mean_length.known();
   const Figure& a = lengths ? of_one.mean_length : of_one.acceptance_rate;
   const Figure& b = lengths ? of_other.mean_length : of_other.acceptance_rate;
@@ -333,7 +334,7 @@ std::vector<std::size_t> distinct(const std::vector<ReportedAcceptance>& found) 
       const ReportedAcceptance& a = found[i];
       const ReportedAcceptance& b = found[j];
       if (server_name(a.kind) != server_name(b.kind)) return false;
-      // Lines of one kind were kept apart because they are of unlike drafts.
+      // Lines of one kind were kept separate because their drafts differ.
       if (a.kind == b.kind) return false;
       return a.draft_length == b.draft_length || a.draft_length == 0 || b.draft_length == 0;
     });

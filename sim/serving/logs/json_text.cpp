@@ -18,10 +18,10 @@ namespace specsim::logs {
 namespace {
 
 constexpr std::size_t kMostDepth = 128;
-constexpr std::size_t kMostValues = 4096;  // of a list or object, with those of what lies in it
+constexpr std::size_t kMostValues = 4096;  // of a list or object, including nested values
 constexpr std::size_t kLongestKey = 256;
 
-// Keys under which loggers wrap a line: Docker and Fluentd, journald, many others, Google Cloud.
+// Keys under which loggers wrap a line: Docker and Fluentd, journald, several others, Google Cloud.
 constexpr std::array<std::string_view, 5> kLogKeys = {"log", "MESSAGE", "message", "msg", "textPayload"};
 
 struct Place {
@@ -30,7 +30,7 @@ struct Place {
   std::string_view parent;  // of "parent.key"
 };
 
-// Which figures stand behind a key.
+// The places of the figures under a key.
 const std::multimap<std::string_view, Place>& places() {
   static const std::multimap<std::string_view, Place> all = [] {
     std::multimap<std::string_view, Place> made;
@@ -51,7 +51,7 @@ const std::multimap<std::string_view, Place>& places() {
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
-// The quoted key before the colon at `colon`; "" where none is.
+// The quoted key before the colon at `colon`; "" if there is none.
 std::string_view key_before(std::string_view line, std::size_t colon) {
   if (colon == std::string_view::npos || line[colon] != ':') return {};
   const std::string_view before = trimmed(line.substr(0, colon));
@@ -147,10 +147,11 @@ void JsonText::end(JsonUser& user) {
     });
   });
   frames_.clear();
-  if (wanted) user.on_unread("an object of JSON that ends in the middle");
+  if (wanted) user.on_unread("an object of JSON that is incomplete");
 }
 
-// Reads on from `at`, to behind the document or to the end of the line. False, with `at` behind what fits, where it is no JSON.
+// Continues reading from `at` up to the end of the document or of the line. False if it is no JSON; `at` is then after the valid
+// part.
 bool JsonText::scan(std::string_view line, std::size_t& at, JsonUser& user) {
   while (open()) {
     while (at < line.size() && is_space(line[at])) ++at;
@@ -171,7 +172,7 @@ bool JsonText::scan(std::string_view line, std::size_t& at, JsonUser& user) {
     } else if (c == '"' || c == '\'') {
       std::size_t stop = at + 1;
       while (stop < line.size() && line[stop] != c) stop += line[stop] == '\\' ? 2 : 1;
-      if (stop >= line.size()) {  // strings do not go on on the next line
+      if (stop >= line.size()) {  // strings do not continue on the next line
         at = line.size();
         return false;
       }
@@ -312,7 +313,8 @@ void JsonText::close_frame(JsonUser& user) {
       if (named) user.on_unread(fmt::format("{} without numbers of rounds, draft tokens and accepted tokens", reader.begins));
       continue;
     }
-    if (report.bad_figure.empty() && !missing_figures(reader, report).empty() && !named && !document) continue;  // more may come
+    // more may follow
+    if (report.bad_figure.empty() && !missing_figures(reader, report).empty() && !named && !document) continue;
     std::erase_if(frame.values, [](const Value& one) { return readers()[one.reader].form == Form::object; });
     user.on_report(reader, report);
     if (reader.form == Form::object) break;

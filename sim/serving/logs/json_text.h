@@ -1,5 +1,5 @@
-// JSON that stands in a log, an answer or a file, and Python's dicts as they are printed: read line by line. Of what is open it
-// keeps keys and the figures that readers ask for, so that memory does not grow with the text.
+// JSON inside a log, an answer or a file, and Python's dicts as they are printed: read line by line. Of an open document it keeps
+// only keys and the figures that readers request, so that memory does not grow with the text.
 #pragma once
 
 #include "sim/serving/logs/readers.h"
@@ -13,10 +13,10 @@ namespace specsim::logs {
 
 class JsonText {
  public:
-  // Reads the documents that begin or go on in the line. True where one of them held lines of a log.
+  // Reads the documents that begin or continue in the line. True if one of them contained lines of a log.
   bool read(std::string_view line, JsonUser& user);
   [[nodiscard]] bool open() const { return !frames_.empty(); }
-  // What is open goes on no more.
+  // Ends the open document; it will not continue.
   void end(JsonUser& user);
 
  private:
@@ -48,7 +48,7 @@ class JsonText {
   Next next_ = Next::value;
   std::string key_;            // of the value to come
   bool at_start_ = false;      // the open document began its line
-  bool fields_alone_ = false;  // it has no bracket: fields that grep left of one
+  bool fields_alone_ = false;  // it has no bracket: fields that remain of an object after grep
   bool held_log_ = false;
 };
 

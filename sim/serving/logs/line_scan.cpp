@@ -14,7 +14,7 @@ namespace specsim::logs {
 
 namespace {
 
-// The number that the text begins with, which is cut off.
+// Reads the number at the start of the text and removes it.
 std::optional<double> take_number(std::string_view& text) {
   const std::size_t from = text.find_first_not_of(" \t");
   if (from == std::string_view::npos) return std::nullopt;
@@ -34,7 +34,7 @@ bool begins_with_bad_number(std::string_view text) {
   const bool negative = text.front() == '-';
   if (negative || text.front() == '+') text.remove_prefix(1);
   if (text.empty()) return false;
-  // A word of its own: "INFO" is what many lines begin with.
+  // Compared as a whole word, because many lines begin with "INFO".
   std::string word;
   for (const char c : text.substr(0, 9)) {
     if (std::isalpha(static_cast<unsigned char>(c)) == 0) break;
@@ -44,8 +44,8 @@ bool begins_with_bad_number(std::string_view text) {
   return std::isdigit(static_cast<unsigned char>(text.front())) != 0 && (negative || !take_number(text));
 }
 
-// A label at the start of the text, `name="value"` with escapes, which is cut off with a comma behind it; nothing where the text
-// begins with none.
+// Reads a label at the start of the text, `name="value"` with escapes, and removes it together with a following comma; nothing if
+// the text does not begin with a label.
 struct Label {
   std::string_view name;
   std::string_view value;  // with its quotation marks
@@ -125,7 +125,7 @@ std::optional<MetricLine> metric_line(std::string_view line, std::string_view pr
   if (read.metric.ends_with("_total")) read.metric.resize(read.metric.size() - 6);
   line.remove_prefix(end);
   if (line.front() == '{') {
-    std::string_view rest = line.substr(1);  // a value may hold braces, and an exemplar behind the value has some
+    std::string_view rest = line.substr(1);  // a value may contain braces, and an exemplar after the value does
     while (take_label(rest)) continue;
     const std::size_t close = rest.find_first_not_of(" \t");
     if (close == std::string_view::npos || rest[close] != '}') return std::nullopt;
@@ -133,7 +133,7 @@ std::optional<MetricLine> metric_line(std::string_view line, std::string_view pr
     read.labels = line.substr(0, line.size() - rest.size());
     line = rest;
   }
-  // Prometheus' page has a bar before the value, promtool an arrow.
+  // The Prometheus page prints a bar before the value, promtool an arrow.
   if (const std::size_t from = line.find_first_not_of(" \t|=>\""); from != std::string_view::npos) line.remove_prefix(from);
   const auto value = number_behind(line, "");
   if (!value && !begins_with_bad_number(line)) return std::nullopt;

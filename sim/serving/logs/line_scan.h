@@ -1,4 +1,4 @@
-// Finding numbers in lines of a log.
+// Finds numbers in lines of a log.
 #pragma once
 
 #include <cstddef>
@@ -10,43 +10,42 @@
 
 namespace specsim::logs {
 
-// Above, not every whole number is a double; no server has counted so far.
+// Above 2^53 not every whole number is a double; no server's counters get there.
 constexpr double kLargestNumber = 9007199254740992.0;  // 2^53
-// Positions of a draft; no server drafts so many tokens.
+// Most positions of a draft; no server drafts as many tokens.
 constexpr std::size_t kMostPositions = 512;
 
-// Where the text behind `key` begins, nothing where the key does not stand in the line.
+// The text after `key`; nothing if the key is not in the line.
 std::optional<std::string_view> behind(std::string_view line, std::string_view key);
-// The number from 0 to kLargestNumber that follows `key`, spaces between them left out.
+// The number from 0 to kLargestNumber that follows `key`, after optional spaces.
 std::optional<double> number_behind(std::string_view line, std::string_view key);
-// The same, where it is a whole number: counts are.
+// The same for a whole number, as counts are.
 std::optional<double> count_behind(std::string_view line, std::string_view key);
-// Whether `key` is followed by what a number that is not to be had is printed as, or by one that number_behind() refuses: NaN,
-// infinite, negative, too large.
+// Whether `key` is followed by a missing number (NaN) or by one that number_behind() refuses: infinite, negative, too large.
 bool bad_number_behind(std::string_view line, std::string_view key);
-// Shares of rounds with commas between that follow `key`, up to the first thing that is no number: empty where there are none.
-// Nothing where one of them is no share, in [0, 1], or where there are more than kMostPositions.
+// The comma-separated shares of rounds that follow `key`, up to the first text that is not a number; empty if there are none.
+// Nothing if one of them is outside [0, 1], or if there are more than kMostPositions.
 std::optional<std::vector<double>> rates_behind(std::string_view line, std::string_view key);
 std::string_view trimmed(std::string_view text);
 
-// What a log may say of names before the rest is refused as a line that cannot be read: nothing grows with the text without end.
+// Limits on the names in a log; a line beyond them is refused as unreadable, so that memory does not grow without end.
 constexpr std::size_t kLongestName = 1024;    // bytes of a line's labels, or of a name
 constexpr std::size_t kMostLabelSets = 4096;  // in one log
-// Requests, and answers that come in pieces, of which lines may yet come. Those of more than so many at once are forgotten.
+// Most requests, and answers in pieces, that are open at once. If there are more, they are forgotten.
 constexpr std::size_t kMostAtOnce = 65536;
 
 // A line of Prometheus text.
 struct MetricLine {
   std::string metric;      // without "_total"
   std::string labels;      // "{...}", or empty
-  double value = 0.0;      // NaN: it is one that number_behind() refuses
+  double value = 0.0;      // NaN: a number that number_behind() refuses
   bool beginning = false;  // "_created": the time at which the counter `metric` began
-  // The label's value as it is written, quotation marks and escapes included; nothing where it is not among the labels.
+  // The label's value as written, including quotation marks and escapes; nothing if the label does not exist.
   [[nodiscard]] std::optional<std::string> label(std::string_view name) const;
-  // The labels but for these.
+  // All labels except these.
   [[nodiscard]] std::string labels_without(std::initializer_list<std::string_view> names) const;
 };
-// Nothing where the line is a comment or holds no metric whose name begins with `prefix`.
+// Nothing if the line is a comment or has no metric whose name begins with `prefix`.
 std::optional<MetricLine> metric_line(std::string_view line, std::string_view prefix);
 
 }  // namespace specsim::logs

@@ -22,9 +22,9 @@ namespace {
 constexpr std::size_t kMostDrafters = 256;
 constexpr std::size_t kMostColumns = 32;
 constexpr std::size_t kLongestId = 256;
-constexpr const char* kServer = "llama.cpp";  // its drafters start anew with it
+constexpr const char* kServer = "llama.cpp";  // its drafters restart with it
 
-// What a line says of its slot and task: "id  0 | task 42".
+// The slot and task of a line: "id  0 | task 42".
 std::string slot_of(std::string_view line) {
   const std::size_t from = line.find("id ");
   const std::size_t task = line.find("| task ");
@@ -42,7 +42,7 @@ void LogReader::read_llama_slot(std::string_view line) {
   if (line.find("acc per pos = (") == std::string_view::npos) return;
   const auto rates = rates_behind(line, "acc per pos = (");
   if (!rates) {
-    cannot_read("no rates in [0, 1] behind \"acc per pos\"");
+    cannot_read("no rates in [0, 1] after \"acc per pos\"");
     return;
   }
   const auto slot = llama_slots_.find(slot_of(line));
@@ -63,7 +63,7 @@ void LogReader::take_llama_request(const Reader& reader, Report& report) {
   const double accepted = report.number(Role::accepted);
   if (!report.has(Role::rounds) && slot.emitted > accepted) {
     report.set(Role::rounds, slot.emitted - accepted);
-    report.counted = false;  // passes without a draft are among them
+    report.counted = false;  // includes passes without a draft
   }
   add_report(reader, report);
   slot = {0.0, of(Kind::llama_requests, 0).samples.size()};
@@ -79,7 +79,7 @@ void LogReader::take_llama_totals(const Reader& /*reader*/, Report& report) {
     return;
   }
   seen(of(Kind::llama_totals, 0, name));
-  // A server prints the totals of all its drafters one behind the other, and then again.
+  // A server prints the totals of all its drafters one after the other, and then again.
   RisingCounts& server = servers_[kServer];
   if (server.has(name + " drafts")) settle_llama_totals();
   LlamaTotals& totals = llama_totals_[name];

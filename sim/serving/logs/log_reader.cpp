@@ -1,4 +1,4 @@
-// The reader of a log: finds out of which reader each line is, joins lines that were broken, and adds up what they count.
+// The reader of a log: finds the reader of each line, joins lines that were broken, and adds up their counts.
 #include "sim/serving/logs/json_text.h"
 #include "sim/serving/logs/line_scan.h"
 #include "sim/serving/logs/readers.h"
@@ -25,14 +25,14 @@ constexpr std::size_t kMostSeries = std::size_t{1} << 20U;  // values of one ans
 void LogReader::add_sample(ReportedAcceptance& acceptance, const Sample& sample) {
   constexpr std::size_t kMostSamples = std::size_t{1} << 20U;
   std::vector<Sample>& samples = acceptance.samples;
-  if (samples.size() == kMostSamples) {  // neighbours together: their spread says the same of the whole
+  if (samples.size() == kMostSamples) {  // adjacent lines are added up: their spread estimates the same variance
     for (std::size_t i = 0; i < samples.size() / 2; ++i) {
       const Sample& a = samples[2 * i];
       const Sample& b = samples[2 * i + 1];
       samples[i] = {a.rounds + b.rounds, a.accepted + b.accepted, a.judged + b.judged};
     }
     samples.resize(samples.size() / 2);
-    for (auto& [id, slot] : llama_slots_) slot.request = 0;  // none of them lies where it did
+    for (auto& [id, slot] : llama_slots_) slot.request = 0;  // the lines were moved
     pieces_.clear();
   }
   samples.push_back(sample);
@@ -67,7 +67,8 @@ void LogReader::cannot_read(const std::string& why) {
 
 void LogReader::add_line(std::string_view line) {
   line_ = ++contents_.lines;
-  // What a terminal would write over: progress before a line, or a whole log without line feeds.
+  // Splits at carriage returns, which a terminal uses to overwrite text: progress before a line, or a whole log without line
+  // feeds.
   while (true) {
     const std::size_t end = line.find('\r');
     if (end == std::string_view::npos || end + 1 == line.size()) break;
@@ -80,7 +81,7 @@ void LogReader::add_line(std::string_view line) {
 void LogReader::read_line(std::string_view line) {
   if (level_ < json_.size() && (json_[level_]->open() || line.find_first_of("{\"") != std::string_view::npos) &&
       json_[level_]->read(line, *this))
-    return;  // it holds lines of a log, which have been read
+    return;  // it contained lines of a log, which have been read
   if (!series_.empty() && !json_[level_]->open()) read_series();
   if (!go_on(line)) read_text(line);
 }
@@ -105,7 +106,7 @@ void LogReader::on_metric(double time, std::string line) {
 }
 
 void LogReader::read_series() {
-  // An answer has one counter behind the other; a restart shows where all of one time stand together.
+  // An answer lists one counter after the other. Sorting them by time shows restarts.
   std::stable_sort(series_.begin(), series_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   for (const auto& [time, line] : series_) read_counter(line);
   series_.clear();
@@ -129,12 +130,12 @@ void LogReader::read_text(std::string_view line) {
       Report whole = *report;
       why = complete(whole);
       const std::string_view text = trimmed(line);
-      // Rates that end the line and say less than its length are not all of its rates.
+      // If a line ends in rates, and there are fewer than its length implies, some rates were cut off.
       const bool may_be_cut =
           whole.has(Role::shares) && (std::isdigit(static_cast<unsigned char>(text.back())) != 0 || text.back() == ',');
       if (why.empty() && may_be_cut && 1.0 + whole.sum(Role::shares) < whole.number(Role::length) &&
           !contradiction(reader, whole).empty())
-        why = "it ends in the middle of its rates";
+        why = "it ends within its rates";
     }
     if (why.empty() || line.size() > kLongestHeld)
       take(reader, *report);
@@ -142,7 +143,7 @@ void LogReader::read_text(std::string_view line) {
       held_ = {true, line_, why, std::string(line), {}};
     return;
   }
-  // A terminal may break the words that a line is known by.
+  // A terminal may break the words that identify a line.
   if (before_.size() >= kNarrowestTerminal) {
     const std::string seam =
         without_spaces(before_.substr(before_.size() - kNarrowestTerminal)) + without_spaces(line.substr(0, kNarrowestTerminal));
@@ -160,7 +161,7 @@ void LogReader::read_text(std::string_view line) {
   if (!read_trtllm_bench(line)) read_blocks(line);
 }
 
-// Whether the line goes on with the one that is held.
+// Whether the line continues the one that is held.
 bool LogReader::go_on(std::string_view line) {
   if (!held_.open) return false;
   const bool other = std::any_of(readers().begin(), readers().end(), [&](const Reader& reader) {
@@ -246,7 +247,7 @@ void LogReader::add_report(const Reader& reader, Report& report) {
   const bool tree = report.has(Role::verified) && report.number(Role::verified) != static_cast<double>(said) + 1.0;
   const std::size_t length = tree                                  ? 0
                              : report.has(Role::draft_length)      ? said
-                             : reader.kind == Kind::llama_requests ? 0  // it drafts as many as it likes
+                             : reader.kind == Kind::llama_requests ? 0  // its drafts have any length
                                                                    : shares.size();
   ReportedAcceptance& all = of(reader.kind, static_cast<int>(length), report.name);
   seen(all);
@@ -276,7 +277,7 @@ void LogReader::add_report(const Reader& reader, Report& report) {
   all.accepted += now.sample.accepted - before.sample.accepted;
   all.drafted += now.drafted - before.drafted;
   all.some_without_drafted |= !report.has(Role::drafted);
-  all.some_without_positions |= now.accepted_at.empty() && reader.kind != Kind::llama_requests;  // they stand on the next line
+  all.some_without_positions |= now.accepted_at.empty() && reader.kind != Kind::llama_requests;  // they are on the next line
   if (all.accepted_at.size() < now.accepted_at.size()) all.accepted_at.resize(now.accepted_at.size(), 0.0);
   for (std::size_t i = 0; i < now.accepted_at.size(); ++i)
     all.accepted_at[i] += now.accepted_at[i] - (i < before.accepted_at.size() ? before.accepted_at[i] : 0.0);
@@ -318,7 +319,7 @@ LogContents LogReader::finish() {
   settle_llama_totals();
   finish_counters();
   end_trtllm_report();
-  // Lines of which none had a draft say nothing.
+  // Removes lines without any draft, which give no information.
   std::erase_if(contents_.found, [](const ReportedAcceptance& one) { return one.rounds <= 0.0 && one.drafted <= 0.0; });
   for (ReportedAcceptance& one : contents_.found) {
     if (one.some_without_drafted && one.rounds > 0.0) one.drafted = 0.0;

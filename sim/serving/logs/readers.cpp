@@ -18,7 +18,7 @@ constexpr double kPercent = 0.01;
 
 bool is_list(Role role) { return role == Role::shares || role == Role::histogram || role == Role::share_histogram; }
 
-// Roles whose figures are whole numbers wherever they are said for one line or answer.
+// Roles whose figures are whole numbers when they belong to a single line or answer.
 bool is_count(Role role) {
   return role == Role::answers || role == Role::running || role == Role::rounds || role == Role::last_round ||
          role == Role::drafted || role == Role::accepted || role == Role::rejected || role == Role::emitted ||
@@ -27,14 +27,14 @@ bool is_count(Role role) {
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-'; }
 
-// Text behind `key` where it is no part of a longer name, as that of a total.
+// The text after `key`, unless the key is part of a longer name, such as that of a total.
 std::optional<std::string_view> behind_name(std::string_view line, std::string_view key) {
   for (std::size_t at = line.find(key); at != std::string_view::npos; at = line.find(key, at + 1))
     if ((at == 0 || !is_word(line[at - 1])) && !line.substr(0, at).ends_with("Total ")) return line.substr(at + key.size());
   return std::nullopt;
 }
 
-// What stands between a name and its number: a unit in brackets, frames of tables.
+// Skips the text between a name and its number: a unit in brackets, frames of tables.
 std::string_view skip_to_cell(std::string_view text) {
   const auto skip_frames = [&] {
     while (!text.empty()) {
@@ -63,7 +63,7 @@ void take_buckets(std::string_view text, const KeyedFigure& figure, Report& repo
   }
 }
 
-// Takes what stands behind a figure's key. False where the key is not in the text.
+// Reads the value after a figure's key. False if the key is not in the text.
 bool take_figure(const KeyedFigure& figure, std::string_view key, std::string_view text, Report& report, bool as_name) {
   const auto find = [&](std::string_view name) { return as_name ? behind_name(text, name) : behind(text, name); };
   const auto bad = [&] {
@@ -99,17 +99,17 @@ bool take_figure(const KeyedFigure& figure, std::string_view key, std::string_vi
     const auto rates = rates_behind(*rest, "");
     if (!rates) return bad();
     for (std::size_t i = 0; i < rates->size(); ++i) report.take(figure.role, (*rates)[i], i);
-    // A list in brackets that does not end was cut.
+    // A list in brackets without its end was cut.
     return key.ends_with('(') && rest->find(')') == std::string_view::npos ? bad() : true;
   }
   const std::string_view cell = as_name ? skip_to_cell(*rest) : *rest;
   const auto value = number_behind(cell, "");
   if (value && report.take(figure.role, *value * figure.scale, 0)) return true;
-  return as_name ? false : bad();  // of a block, another line may say it
+  return as_name ? false : bad();  // of a block, another line may have it
 }
 
-// The number of rounds that a length, accepted and drafted tokens and rates stand for: a whole number that all are consistent
-// with, to their rounding. No more than drafted tokens, since each round has one.
+// The number of rounds that fits a length, accepted and drafted tokens and rates: the whole number that is consistent with all of
+// them, given their rounding. At most the drafted tokens, since each round has at least one.
 double rounds_of(double length, double accepted, double drafted, const std::vector<double>& rates) {
   const auto positions = static_cast<double>(rates.size());
   const double fewest = positions > 0.0 ? std::ceil(drafted / positions - 1e-9) : 1.0;
@@ -117,12 +117,12 @@ double rounds_of(double length, double accepted, double drafted, const std::vect
   const double by_length = accepted / std::max(length - 1.0, 1e-9);
   double best = std::clamp(std::round(by_length), fewest, std::max(fewest, drafted));
   if (rates.empty()) return best;
-  // The length has two decimals; where every round drafted all positions, their number is exact.
+  // The length has two decimals; if every round drafted all positions, the number of rounds is exact.
   const double low = std::max(fewest, accepted / (length - 1.0 + 0.0051));
   const double high = length > 1.0051 ? std::min(drafted, accepted / (length - 1.0 - 0.0051)) : drafted;
   if (fewest * positions == drafted && low <= fewest + 1e-9 && fewest <= high + 1e-9) return fewest;
   double least = std::numeric_limits<double>::infinity();
-  constexpr int kMostTried = 4096;  // beyond, one more or less is nothing
+  constexpr int kMostTried = 4096;  // from here on a difference of one does not matter
   for (int tried = 0; tried <= kMostTried; ++tried) {
     const double n = std::ceil(low - 1e-9) + tried;
     if (n > high) break;
@@ -167,7 +167,7 @@ bool Report::take(Role role, double value, std::size_t at) {
     if (value > 1.0 + 1e-9 || at >= kMostPositions) return false;
     value = std::min(value, 1.0);
   }
-  if (role == Role::emitted_each) {  // a round emits a token at least: 0 is an answer that failed
+  if (role == Role::emitted_each) {  // a round emits at least one token: 0 is an answer that failed
     if (at > kMostPositions) return false;
     if (at == 0) return true;
     role = Role::histogram;
@@ -184,7 +184,8 @@ bool Report::take(Role role, double value, std::size_t at) {
   return true;
 }
 
-// Lines of servers and reports of benchmark clients. Where the figures' meaning is not plain, the file that prints them is named.
+// Lines of servers and reports of benchmark clients. If the meaning of the figures is not obvious, the source file that prints
+// them is named.
 std::span<const Reader> readers() {
   using R = Role;
   // clang-format off
@@ -192,15 +193,16 @@ std::span<const Reader> readers() {
       {R::histogram, "acceptance_histogram"}, {R::rounds, "num_spec_steps"}, {R::accepted, "num_accepted_draft_tokens"},
       {R::drafted, "num_draft_tokens"}, {R::draft_length, "num_spec_tokens"}, {R::length, "mean_acceptance_length"}}};
   static constexpr std::array all = {
-      // vLLM V1: vllm/v1/spec_decode/metrics.py, SpecDecodingLogging.log, commit 016a8587 and later; every figure of the time since
-      // the line before, the length 1 + accepted / drafts, the rates of all drafts. Earlier versions begin with "Draft acceptance
-      // rate: 85.4%"; the first have neither length nor rates. LMDeploy prints the same (lmdeploy/metrics/loggers.py).
+      // vLLM V1: vllm/v1/spec_decode/metrics.py, SpecDecodingLogging.log, commit 016a8587 and later; every figure is of the time
+      // since the line before, the length is 1 + accepted / drafts, the rates are of all drafts. Earlier versions begin with
+      // "Draft acceptance rate: 85.4%"; the first have neither length nor rates. LMDeploy prints the same
+      // (lmdeploy/metrics/loggers.py).
       Reader{Kind::vllm_log, Form::line, "SpecDecoding metrics:", "", "Per-position acceptance rate:",
        {R::accepted, R::drafted},
        {{{R::length, "Mean acceptance length:"}, {R::accepted, "Accepted:"}, {R::drafted, "Drafted:"},
         {R::shares, "Per-position acceptance rate:"}}},
        false, 0.0005},
-      // vLLM V0 (vllm/spec_decode/metrics.py of v0.6.3), totals since the engine started. Up to v0.5.3 it says "tokens tokens".
+      // vLLM V0 (vllm/spec_decode/metrics.py of v0.6.3), totals since the engine started. Up to v0.5.3 it prints "tokens tokens".
       Reader{Kind::vllm_v0_log, Form::line, "Speculative metrics:", "Number of speculative tokens", "",
        {R::draft_length, R::accepted, R::drafted, R::emitted},
        {{{R::draft_length, "Number of speculative tokens:"},
@@ -209,7 +211,7 @@ std::span<const Reader> readers() {
         {R::emitted, "Number of emitted tokens:"}, {R::emitted, "Number of emitted tokens tokens:"},
         {R::rate, "Draft acceptance rate:"}}},
        false, 0.0, 0.0051, &LogReader::take_vllm_v0},
-      // The very first of V1 (before vllm-project/vllm#15902), of an interval.
+      // The first version of V1 (before vllm-project/vllm#15902), counts of an interval.
       Reader{Kind::vllm_log, Form::line, "Speculative metrics:", "", "",
        {R::accepted, R::drafted},
        {{{R::accepted, "Number of accepted tokens:"}, {R::drafted, "Number of draft tokens:"}}}},
@@ -219,7 +221,7 @@ std::span<const Reader> readers() {
        {{{R::rough_length, "accept len:"}, {R::running, "#running-req:"}, {R::rate, "accept rate:"}}},
        false, 0.0, 0.0051, &LogReader::take_sglang},
       // llama.cpp's server for each request (tools/server/server-context.cpp, server_slot::print_timings), in three versions; the
-      // newest prints the rates with -lv 4 on the line behind it.
+      // newest prints the rates with -lv 4 on the next line.
       Reader{Kind::llama_requests, Form::line, "draft acceptance rate = ", "", "generated)",
        {R::accepted, R::drafted}, {{{R::accepted, "("}, {R::drafted, "accepted /"}}},
        true, 0.0, 0.0051, &LogReader::take_llama_request},
@@ -234,7 +236,7 @@ std::span<const Reader> readers() {
        {{{R::rounds, "#gen drafts ="}, {R::drafted, "#gen tokens ="}, {R::accepted, "#acc tokens ="},
         {R::shares, "#acc rate/pos = ("}}},
        false, 0.0005, 0.0051, &LogReader::take_llama_totals},
-      // The examples speculative and speculative-simple of llama.cpp, a figure a line.
+      // The examples speculative and speculative-simple of llama.cpp, one figure per line.
       Reader{Kind::llama_example, Form::block, "", "", "",
        {R::accepted, R::emitted, R::drafted},
        {{{R::emitted, "n_predict"}, {R::drafted, "n_drafted"}, {R::accepted, "n_accept"}}}},
@@ -242,13 +244,13 @@ std::span<const Reader> readers() {
       Reader{Kind::tabby_answers, Form::block, "", "", "",
        {R::accepted, R::drafted},
        {{{R::emitted, "^tokens generated in"}, {R::accepted, "Draft:"}, {R::drafted, "^tokens accepted ("}}}, true},
-      // vllm bench serve (vllm/benchmarks/serve.py), counters of the server before and behind the run.
+      // vllm bench serve (vllm/benchmarks/serve.py): differences of the server's counters before and after the run.
       Reader{Kind::vllm_bench, Form::block, "====================", "", "",
        {R::rounds, R::drafted, R::accepted},
        {{{R::length, "Acceptance length:"}, {R::rounds, "Drafts:"}, {R::drafted, "Draft tokens:"}, {R::accepted, "Accepted tokens:"},
         {R::shares, "Position {}:", kPercent}}},
        false, 0.00005},
-      // The summary of vLLM's examples/offline_inference/spec_decode.py (v0.11.0); of v0.9 the lengths and rates alone.
+      // The summary of vLLM's examples/offline_inference/spec_decode.py (v0.11.0); v0.9 only has the lengths and rates.
       Reader{Kind::vllm_offline, Form::block, "", "", "",
        {R::length},
        {{{R::rounds, "num_drafts:"}, {R::drafted, "num_draft_tokens:"}, {R::accepted, "num_accepted_tokens:"},
@@ -271,7 +273,7 @@ std::span<const Reader> readers() {
         {R::share_histogram, "Accepted-draft histogram (% steps):", kPercent},
         {R::share_histogram, "Accepted drafts per step (% of steps):", kPercent}}},
        false, 0.005},
-      // vLLM's answers with --per-request-spec-decode-metrics (vllm-project/vllm#48915), under either name that it has had.
+      // vLLM's answers with --per-request-spec-decode-metrics (vllm-project/vllm#48915), under both names that it has had.
       Reader{Kind::vllm_answers, Form::object, "speculative_decoding", "", "",
        {R::histogram}, kAnswer, true},
       Reader{Kind::vllm_answers, Form::object, "speculative_decoding_stats", "", "",
@@ -317,12 +319,12 @@ std::span<const Reader> readers() {
       Reader{Kind::llama_answers, Form::object, "", "", "",
        {R::accepted, R::drafted},
        {{{R::emitted, "predicted_n"}, {R::drafted, "draft_n"}, {R::accepted, "draft_n_accepted"}}}, true},
-      // Answers of Spec-Bench (evaluation/eval.py) and of all that took its form: emitted tokens of each round.
+      // Answers of Spec-Bench (evaluation/eval.py) and of others in its form: emitted tokens of each round.
       Reader{Kind::answer_files, Form::object, "", "", "", {R::histogram}, {{{R::emitted_each, "accept_lengths"}}}, true},
-      // EAGLE's (eagle/evaluation/gen_ea_answer_*.py): of each turn its tokens and the number of its last round.
+      // EAGLE's answers (eagle/evaluation/gen_ea_answer_*.py): the tokens of each turn and the number of its last round.
       Reader{Kind::answer_files, Form::object, "", "", "",
        {R::last_round, R::emitted}, {{{R::last_round, "idxs"}, {R::emitted, "new_tokens"}}}, true},
-      // tabbyAPI's usage (theroyallab/tabbyAPI#452), by names of OpenAI's.
+      // tabbyAPI's usage (theroyallab/tabbyAPI#452), under OpenAI's names.
       Reader{Kind::tabby_answers, Form::object, "", "", "",
        {R::rejected, R::accepted, R::emitted},
        {{{R::accepted, "accepted_prediction_tokens"}, {R::rejected, "rejected_prediction_tokens"}, {R::emitted, "completion_tokens"}}},
@@ -365,7 +367,8 @@ bool read_block_line(const Reader& reader, std::string_view line, const Report& 
       if (take_figure(figure, figure.key, line, now, true)) continue;
       now.list(figure.role).clear();
       again |=
-          !known.empty() && take_figure(figure, figure.key, line, now, true);  // a list that begins again is another report's
+          // a list that begins again belongs to another report
+          !known.empty() && take_figure(figure, figure.key, line, now, true);
     } else if (take_figure(figure, figure.key, line, now, true)) {
       again |= !known.empty();
     }
@@ -380,10 +383,10 @@ std::string missing_figures(const Reader& reader, const Report& report) {
   if (!report.bad_figure.empty()) {
     std::string name = report.bad_figure;
     if (name.ends_with(" = (")) name.resize(name.size() - 4);
-    return report.bad_list ? fmt::format("no rates in [0, 1] behind \"{}\"", name) : fmt::format("no number behind \"{}\"", name);
+    return report.bad_list ? fmt::format("no rates in [0, 1] after \"{}\"", name) : fmt::format("no number after \"{}\"", name);
   }
   for (const Role role : reader.needs())
-    if (!report.has(role)) return fmt::format("no number behind \"{}\"", key_of(role));
+    if (!report.has(role)) return fmt::format("no number after \"{}\"", key_of(role));
   const std::string closes = report.broken ? without_spaces(reader.closes) : reader.closes;
   const bool without_lengths = reader.kind == Kind::vllm_log && !report.has(Role::length);  // its first version
   if (!without_lengths && report.line.find(closes) == std::string_view::npos)
@@ -415,10 +418,10 @@ std::string complete(Report& report) {
   if (known(R::accepted) && report.number(R::accepted) > drafted)
     return fmt::format("{} accepted of {} drafted tokens", report.number(R::accepted), drafted);
   if (report.number(R::rounds) > drafted && !known(R::histogram) && !known(R::emitted))
-    return fmt::format("{} requests with draft tokens beside {} draft tokens", report.number(R::rounds), drafted);
+    return fmt::format("{} requests with draft tokens, but {} draft tokens", report.number(R::rounds), drafted);
   const double most = drafted / report.number(R::draft_length) * (1.0 + report.number(R::draft_length)) + 0.5;
   if (known(R::draft_length) && known(R::emitted) && !known(R::histogram) && emitted > most)
-    return fmt::format("{} emitted tokens beside {} drafted ones at draft length {}", emitted, drafted,
+    return fmt::format("{} emitted tokens, but {} drafted ones at draft length {}", emitted, drafted,
                        report.number(R::draft_length));
   const double rough_length = known(R::length) ? report.number(R::length) : report.number(R::rough_length);
   if (known(R::emitted) && rough_length > std::max(emitted, 1.0))
@@ -465,23 +468,23 @@ std::string contradiction(const Reader& reader, const Report& report) {
       reader.length_rounding + reader.share_rounding * 1.02 * static_cast<double>(report.list(R::shares).size());
   if (report.has(R::length)) {
     if (counts && report.has(R::accepted) && std::abs(1.0 + accepted / rounds - length) > reader.length_rounding)
-      return fmt::format("mean acceptance length {:.2f} beside {} accepted tokens of {} rounds", length, accepted, rounds);
+      return fmt::format("mean acceptance length {:.2f}, but {} accepted tokens of {} rounds", length, accepted, rounds);
     if (report.has(R::shares) && std::abs(1.0 + shares - length) > rounding)
-      return fmt::format("mean acceptance length {:.2f} beside rates that add up to {:.3f}", length, 1.0 + shares);
+      return fmt::format("mean acceptance length {:.2f}, but rates that add up to {:.3f}", length, 1.0 + shares);
   } else if (report.has(R::shares) && counts && std::abs(shares - accepted / rounds) > rounding) {
-    return fmt::format("{} accepted tokens of {} rounds beside rates that add up to {:.3f}", accepted, rounds, shares);
+    return fmt::format("{} accepted tokens of {} rounds, but rates that add up to {:.3f}", accepted, rounds, shares);
   }
   if (report.has(R::rate) && report.has(R::drafted) && counts && report.number(R::drafted) > 0.0 &&
       std::abs(report.number(R::rate) - accepted / report.number(R::drafted)) > 0.0051)
-    return fmt::format("acceptance rate {:.3f} beside {} accepted of {} draft tokens", report.number(R::rate), accepted,
+    return fmt::format("acceptance rate {:.3f}, but {} accepted of {} draft tokens", report.number(R::rate), accepted,
                        report.number(R::drafted));
   if (report.has(R::histogram) && rounds != report.sum(R::histogram))
-    return fmt::format("{} rounds beside a histogram of {}", rounds, report.sum(R::histogram));
+    return fmt::format("{} rounds, but a histogram of {}", rounds, report.sum(R::histogram));
   if (report.has(R::histogram)) {
     double of_histogram = 0.0;
     for (std::size_t i = 1; i < report.list(R::histogram).size(); ++i)
       of_histogram += static_cast<double>(i) * report.list(R::histogram)[i];
-    if (accepted != of_histogram) return fmt::format("{} accepted tokens beside {} in the histogram", accepted, of_histogram);
+    if (accepted != of_histogram) return fmt::format("{} accepted tokens, but {} in the histogram", accepted, of_histogram);
   }
   return "";
 }

@@ -84,7 +84,7 @@ void RisingCounts::settle(bool growth_alone) {
   }
   for (const auto& [name, one] : now_) {
     const auto [before, first] = last_.try_emplace(name, 0.0);
-    // Of what a server counted before the text begins nothing is known; after a restart all of it is new.
+    // The counts before the text begins are unknown; after a restart all counts are new.
     if (!first || !growth_alone || restarts_ > 0) *one.total += one.value - before->second;
     before->second = one.value;
   }

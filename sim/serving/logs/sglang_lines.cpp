@@ -34,7 +34,7 @@ namespace specsim::logs {
 namespace {
 
 constexpr int kLongestSglangDraft = 128;
-constexpr std::size_t kMostShapes = 2;                           // more than one says no draft length
+constexpr std::size_t kMostShapes = 2;                           // more than one are kept without a draft length
 constexpr std::size_t kMostSglangLines = std::size_t{1} << 22U;  // all of them are kept: the draft length is one that fits all
 
 }  // namespace
@@ -68,7 +68,7 @@ bool LogReader::read_sglang_gauge(std::string_view line) {
   }();
   if (gauge == nullptr) return false;
   if (std::isnan(read->value)) {
-    cannot_read(fmt::format("no number behind \"{}\"", read->metric));
+    cannot_read(fmt::format("no number after \"{}\"", read->metric));
     return true;
   }
   if (read->labels.size() > kLongestName || (!gauges_now_.contains(read->labels) && gauges_now_.size() == kMostLabelSets)) {
@@ -85,7 +85,7 @@ void LogReader::end_scrape(const std::string& labels) {
   const SglangGauges now = std::exchange(gauges_now_[labels], {});
   const SglangGauges before = std::exchange(gauges_before_[labels], now);
   if (now.length == 0.0) ++contents_.idle;
-  if (!(now.length >= 1.0)) return;  // not said, or an interval without drafts
+  if (!(now.length >= 1.0)) return;  // missing, or an interval without drafts
   const auto same = [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); };
   if (same(now.length, before.length) && same(now.rate, before.rate)) return;
   if (sglang_scrapes_.size() == kMostSglangLines) {
@@ -101,7 +101,7 @@ void LogReader::finish_sglang_gauges() {
   std::vector<std::string> open;
   for (const auto& [labels, now] : gauges_now_) open.push_back(labels);
   for (const std::string& labels : open) end_scrape(labels);
-  int told = 0;  // the draft length, where the gauges say it
+  int told = 0;  // the draft length, if the gauges give it
   if (!sglang_shapes_.empty()) {
     const auto [steps, draft_tokens] = *sglang_shapes_.begin();
     const bool chains =
@@ -111,11 +111,11 @@ void LogReader::finish_sglang_gauges() {
   finish_sglang_lines(Kind::sglang_gauges, sglang_scrapes_, 1e-4, told);
 }
 
-// `rounding`: how far a printed figure may be from the one it stands for. `told`: the draft length where the text says it, -1
-// where it says that there is none (a tree, or lengths that change), 0 where it says nothing.
+// `rounding`: largest rounding error of a printed figure. `told`: the draft length in the text; -1 if the text shows that there
+// is none (a tree, or lengths that change); 0 if it is not in the text.
 void LogReader::finish_sglang_lines(Kind kind, const std::vector<SglangLine>& lines, double rounding, int told) {
   if (lines.empty()) return;
-  // The draft length K for which every line's rate follows from its length, to the rounding of both.
+  // The draft length K for which every line's rate follows from its length, up to the rounding of both.
   const auto fits = [&](int length, bool with_root) {
     return std::all_of(lines.begin(), lines.end(), [&](const SglangLine& one) {
       if (std::isnan(one.rate)) return true;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kLongestBenchDraft = 128;
 constexpr std::size_t kMostStatistics = 64;  // trtllm-bench prints eight
-constexpr double kTwoDecimals = 0.0051;      // how far a figure with two decimals may be from what it stands for
+constexpr double kTwoDecimals = 0.0051;      // largest rounding error of a figure with two decimals
 
 }  // namespace
 

@@ -13,8 +13,8 @@ namespace specsim::serve {
 
 namespace {
 
-// The draft at a text position is accepted, given that it is reached, where the position's own uniform lies below the rate of its
-// place in the draft. Classes of requests have rates of their own.
+// The draft token at a text position is accepted, given that it is reached, if the position's own uniform is below the rate of
+// its place in the draft. Classes of requests have rates of their own.
 class RateAcceptance final : public Acceptance {
  public:
   using Class = ClassRates::Class;
@@ -70,7 +70,7 @@ class RateAcceptance final : public Acceptance {
   std::vector<std::vector<std::uint64_t>> limits_;  // [class][place]: of 2^32
 };
 
-// The uniforms of every request and position from a file.
+// Reads the uniforms of every request and position from a file.
 class ReplayedAcceptance final : public Acceptance {
  public:
   explicit ReplayedAcceptance(ReplayedUniforms replayed)
@@ -96,7 +96,7 @@ class ReplayedAcceptance final : public Acceptance {
   std::unordered_map<std::uint64_t, double> uniforms_;
 };
 
-// Rounds that end as an Acceptance says, which knows every position whatever was verified before it.
+// Rounds whose ends an Acceptance gives; it knows every position, whatever was verified before.
 class StatedRounds final : public Rounds {
  public:
   explicit StatedRounds(const Acceptance& acceptance) : acceptance_(&acceptance) {}

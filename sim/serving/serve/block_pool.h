@@ -1,4 +1,4 @@
-// The paged cache: blocks of tokens, counted, and with prefix caching each with its content's hash.
+// The paged cache: a pool of blocks of tokens. With prefix caching each block has its content's hash.
 //
 // As vLLM's V1 block pool: one block, the null block, is never handed out; a freed block keeps its content until it is handed out
 // again; free blocks are taken in the order in which they were freed, a sequence's last block freed first.
@@ -13,7 +13,7 @@ namespace specsim::serve {
 
 constexpr std::uint32_t kUnlimitedBlocks = std::numeric_limits<std::uint32_t>::max();
 
-// Hashes, a few of which it takes for members though they are none.
+// A set of hashes that may report members that it does not have, but never misses one.
 class HashSketch {
  public:
   void clear() { bits_.assign(kBits / 64, 0); }
@@ -31,11 +31,11 @@ class HashSketch {
 class BlockPool {
  public:
   using Block = std::uint32_t;
-  // `blocks`: in all, the null block among them; kUnlimitedBlocks: as many as anybody asks for, and none is forgotten.
+  // `blocks`: total, including the null block; kUnlimitedBlocks: no limit, and no content is ever forgotten.
   BlockPool(std::uint32_t blocks, std::uint32_t block_tokens, bool prefix_caching);
 
   [[nodiscard]] std::uint32_t block_tokens() const { return block_tokens_; }
-  // Blocks that so many tokens need, the last of which they may not fill.
+  // Blocks that this many tokens need; the last one may be partly filled.
   [[nodiscard]] std::uint32_t blocks_for(std::uint64_t tokens) const {
     return static_cast<std::uint32_t>(shift_ >= 0 ? (tokens + block_tokens_ - 1) >> shift_
                                                   : (tokens + block_tokens_ - 1) / block_tokens_);
@@ -52,18 +52,18 @@ class BlockPool {
   // ---- with prefix caching ----
   // The block that holds this content, or nothing.
   [[nodiscard]] const Block* find(std::uint64_t hash) const;
-  // Nobody uses it: it lies among the free ones, and using it takes one of them.
+  // No sequence uses it: it is among the free blocks, and using it takes one of them.
   [[nodiscard]] bool is_free(Block block) const { return all_[block].users == 0; }
   // Counts one more sequence that uses a block found in the prefix cache.
   void use(Block block);
   // A block for new content. The pool must have a free one.
   Block take_one();
-  // Gives the block a hash by which it is found from now on.
+  // Gives the block a hash under which it is found from now on.
   void name(Block block, std::uint64_t hash);
   // A sequence gives up its blocks, the last one first; those that no other sequence uses are free from now on.
   void release(const std::vector<Block>& blocks);
-  // The contents that somebody asks for again and again: whether find() may say something else of one of them than it did when
-  // they were watched last. The sketch is to be filled after its clear(), by whoever asks.
+  // The contents that a caller asks for repeatedly: whether find() may return something else for one of them than when they were
+  // last watched. The caller clears the sketch and adds its contents.
   [[nodiscard]] HashSketch& watch() {
     watched_changed_ = false;
     watched_.clear();
@@ -90,8 +90,8 @@ class BlockPool {
   int shift_ = -1;  // block_tokens is 2^shift
   bool caches_;
   std::uint32_t free_;
-  // [block]: those that were ever handed out. All others are free, and a limited pool takes them first. The free ones among these
-  // form a ring, in the order of taking, that the null block closes; where blocks are unlimited it holds only blocks without a
+  // [block]: those that were ever handed out. All others are free, and a limited pool takes them first. The free ones among the
+  // former form a ring, in the order of taking, closed by the null block; with unlimited blocks it holds only blocks without a
   // hash.
   std::vector<Entry> all_;
   std::unordered_map<std::uint64_t, Block> by_hash_;

@@ -53,7 +53,7 @@ void CachedBlocks::name(arrivals::RequestId request, std::uint32_t tokens, Engin
   Own& own = of_[request];
   for (; own.named < tokens / state.pool->block_tokens(); ++own.named) {
     const std::uint64_t hash = hash_of(request, own.named, state);
-    // Without a limit nobody is preempted and comes back to what is its own, and nothing else would ever free it.
+    // Without a limit no request is preempted and returns to its own content, and nothing else would ever free these blocks.
     if ((hash & kOwn) != 0 && state.pool->unlimited()) continue;
     state.pool->name(own.blocks[own.named], hash);
   }

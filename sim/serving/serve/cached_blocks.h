@@ -1,4 +1,4 @@
-// Which blocks each sequence holds, where blocks of equal prefixes are computed once.
+// The blocks that each sequence holds, if blocks of equal prefixes are computed once.
 #pragma once
 
 #include "sim/serving/serve/scheduler.h"
@@ -11,26 +11,26 @@ namespace specsim::serve {
 
 class CachedBlocks {
  public:
-  // What stands for a sequence's text up to the end of its block number `block`: equal for equal text.
+  // The hash of a sequence's text up to the end of its block number `block`: equal for equal text.
   [[nodiscard]] static std::uint64_t hash_of(arrivals::RequestId request, std::uint32_t block, const EngineState& state);
-  // The longest cached prefix of a sequence, of at most so many tokens, whole blocks alone.
+  // The longest cached prefix of a sequence, of at most this many tokens, in whole blocks.
   void find(arrivals::RequestId request, std::uint32_t tokens, const EngineState& state,
             std::vector<BlockPool::Block>& hits) const;
-  // How many of these lie among the free blocks.
+  // How many of these are among the free blocks.
   [[nodiscard]] static std::uint32_t among_free(const std::vector<BlockPool::Block>& hits, const BlockPool& pool);
-  // A sequence begins with these blocks, which are found by others already.
+  // A sequence begins with these blocks, which the prefix cache already contains.
   void begin(arrivals::RequestId request, const std::vector<BlockPool::Block>& hits, EngineState& state);
-  // The request gets so many more blocks, of content of its own.
+  // Gives the request this many more blocks for content of its own.
   void extend(arrivals::RequestId request, std::uint32_t count, EngineState& state);
-  // The whole blocks of the request's first `tokens` are found by other requests from now on.
+  // Adds the whole blocks of the request's first `tokens` to the prefix cache, so that other requests find them.
   void name(arrivals::RequestId request, std::uint32_t tokens, EngineState& state);
-  // Frees the request's blocks, the last one first; what they hold is found until they are taken.
+  // Frees the request's blocks, the last one first; their content is found until they are reused.
   void release(arrivals::RequestId request, EngineState& state);
 
  private:
   struct Own {
     std::vector<BlockPool::Block> blocks;
-    std::uint32_t named = 0;  // how many of these are found by others
+    std::uint32_t named = 0;  // how many of these are in the prefix cache
   };
   std::unordered_map<arrivals::RequestId, Own> of_;
 };

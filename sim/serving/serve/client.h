@@ -1,5 +1,6 @@
-// The clients: when each request is sent. An open loop sends what is due; a closed one has a limit of requests in flight, and the
-// rest wait in the client, which no server sees. Those of conversations send a turn when the one before was answered.
+// The clients, which decide when each request is sent. An open loop sends each request when it is due. A closed loop limits the
+// requests in flight; the others wait in the client, where no server sees them. Conversations send a turn when the one before was
+// answered.
 #pragma once
 
 #include "sim/serving/arrivals/request_trace.h"
@@ -24,7 +25,7 @@ class Client {
         next_turn_[before - 1] = static_cast<arrivals::RequestId>(i);
     skip_answers();
   }
-  // When the next request is sent; kNever where none is left, or until one in flight ends.
+  // When the next request is sent; kNever if none is left, or until one in flight ends.
   [[nodiscard]] arrivals::Picoseconds next() const {
     const arrivals::Picoseconds due = first_due();
     if (!answered_.empty()) return std::min(due, answered_.top().first);
@@ -63,7 +64,7 @@ class Client {
   [[nodiscard]] arrivals::Picoseconds first_due() const {
     return in_order_ < workload_->requests.size() ? workload_->requests[in_order_].due : arrivals::kNever;
   }
-  // Turns that follow an answer wait for it.
+  // Skips turns that wait for an answer.
   void skip_answers() {
     while (in_order_ < workload_->requests.size() && workload_->requests[in_order_].follows > 0) ++in_order_;
   }
@@ -73,9 +74,9 @@ class Client {
   std::size_t in_order_ = 0;                 // the next of the requests that wait for no answer
   std::uint32_t unused_;                     // places within the limit that were never used yet
   std::deque<arrivals::Picoseconds> slots_;  // when the clients whose requests ended send again, in order
-  // Where a turn waits for the answer before it:
+  // If a turn waits for the answer before it:
   std::vector<arrivals::RequestId> next_turn_;                             // [request]; 0: none
-  std::priority_queue<Turn, std::vector<Turn>, std::greater<>> answered_;  // when they are sent
+  std::priority_queue<Turn, std::vector<Turn>, std::greater<>> answered_;  // when those turns are sent
 };
 
 }  // namespace specsim::serve

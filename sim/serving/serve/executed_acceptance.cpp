@@ -19,9 +19,9 @@ namespace specsim::serve {
 
 namespace {
 
-// A place of an executed text: what a round does that begins there.
+// A place of an executed text: the round that begins there.
 struct Place {
-  std::uint16_t drafted = 0;  // tokens, where not every round drafts the same
+  std::uint16_t drafted = 0;  // tokens, if rounds draft different numbers
   std::uint8_t accepted = 0;
 };
 
@@ -49,7 +49,8 @@ struct ExecutedRounds {
           kind = at->second;
           add_passes(own.drafted, rows);
         }
-        // Behind the last token of the round before: so many drafts are accepted here, one fewer behind each of them.
+        // The round starts after the last token of the round before and accepts this many drafts; one that starts a token later
+        // accepts one fewer.
         for (int rest = accepted; rest >= 0; --rest) {
           own.accepted = static_cast<std::uint8_t>(rest);
           texts[i].push_back(own);
@@ -70,20 +71,21 @@ struct ExecutedRounds {
     sum.resize(std::max(sum.size(), rows.size()), 0.0);
     for (std::size_t pass = 0; pass < rows.size(); ++pass) sum[pass] += rows[pass];
   }
-  // Where the request is behind so many tokens, of which the first comes with the prompt; nullptr behind the executed ones.
+  // The place of the request after this many tokens, of which the first comes with the prompt; nullptr beyond the executed text.
   [[nodiscard]] const Place* at(arrivals::RequestId request, std::uint32_t emitted) const {
     const std::vector<Place>& text = texts[request % texts.size()];
     const std::size_t place = emitted - std::size_t{1};
     return place < text.size() ? &text[place] : nullptr;
   }
   int draft_length;
-  std::vector<std::vector<Place>> texts;           // [sequence][tokens behind the first]
-  bool uneven;                                     // rounds draft more or fewer tokens
-  bool counts_passes;                              // rounds take more or fewer passes
-  std::vector<std::vector<std::uint32_t>> passes;  // as `texts`, where they do: index of the round's passes
+  std::vector<std::vector<Place>> texts;           // [sequence][tokens after the first]
+  bool uneven;                                     // rounds draft different numbers of tokens
+  bool counts_passes;                              // rounds take different numbers of passes
+  std::vector<std::vector<std::uint32_t>> passes;  // as `texts`, if counts_passes: index of the round's passes
   std::vector<std::vector<double>> pass_rows;      // [index][pass]: rows; each kind of round once
-  std::vector<double> reached;                     // [place]: share of rounds that accept so many at least
-  // Of a drafter whose passes are counted: by the tokens that a round drafts, how many rounds do, and the mean rows of each pass.
+  std::vector<double> reached;                     // [place]: share of rounds that accept at least this many
+  // For a drafter whose passes are counted, by the tokens that a round drafts: the number of such rounds, and the mean rows of
+  // each pass.
   std::map<std::uint16_t, std::pair<std::uint64_t, std::vector<double>>> counted;
 };
 
@@ -93,7 +95,7 @@ placement::AcceptedCounts record(const spec::Cell& cell, std::size_t requests, s
                                     decode::Bonus::emitted, std::min(requests, kMostExecuted), tokens);
 }
 
-// Rounds of chains that are played as a server verifies them.
+// Rounds of chains, played when a server verifies them.
 class PlayedRounds final : public Rounds {
  public:
   explicit PlayedRounds(const placement::RoundSource& source)
@@ -115,7 +117,7 @@ class PlayedRounds final : public Rounds {
     placement::SingleRounds::State state;
     std::vector<draft::LengthPolicy::Outlook> outlooks;
   };
-  // The request's text, which its rounds have written as far as the output token number `emitted`: the first comes before them.
+  // The request's text, written by its rounds up to output token number `emitted`; the first token comes before them.
   Text& text_of(arrivals::RequestId request, std::uint32_t emitted) {
     const auto [at, fresh] = texts_.try_emplace(request);
     if (fresh) at->second.state = rounds_.start(request % kMostExecuted);
@@ -128,7 +130,7 @@ class PlayedRounds final : public Rounds {
   std::unordered_map<arrivals::RequestId, Text> texts_;
 };
 
-// What rounds of a cell are played from.
+// The cell and its tables, from which rounds are played.
 struct PlayedCell {
   PlayedCell(const spec::Cell& played, int draft_length)
       : cell(spec::to_be_cut(played, draft_length)), tables(run::prepare_cell(cell, nullptr, true)) {}
@@ -139,10 +141,10 @@ struct PlayedCell {
   decode::Prepared tables;
 };
 
-// Rounds that were executed before the server runs; those that are cut are played when they come.
+// Rounds that were executed before the server runs; rounds that are cut are played during the run.
 class ExecutedAcceptance : public Acceptance {
  public:
-  // `played`: what rounds that are cut are played from; nullptr: none are.
+  // `played`: the source of rounds that are cut; nullptr: there are none.
   explicit ExecutedAcceptance(std::unique_ptr<const PlayedCell> played) : played_(std::move(played)) {}
   [[nodiscard]] bool knows(draft::Confidence confidence) const final {
     return played_ != nullptr || confidence == draft::Confidence::history;
@@ -155,7 +157,7 @@ class ExecutedAcceptance : public Acceptance {
   std::unique_ptr<const PlayedCell> played_;
 };
 
-// Chains whose length the server's policy chooses: of each length that was executed, or the longest one cut.
+// Chains whose length the server's policy chooses: each executed length, or the longest one, cut.
 class ExecutedChains final : public ExecutedAcceptance {
  public:
   ExecutedChains(std::vector<ExecutedRounds> by_length, std::unique_ptr<const PlayedCell> played)
@@ -179,7 +181,7 @@ class ExecutedChains final : public ExecutedAcceptance {
     while (at + 1 < by_length_.size() && by_length_[at].draft_length < draft_length) ++at;
     return by_length_[at];
   }
-  std::vector<ExecutedRounds> by_length_;  // lengths rising
+  std::vector<ExecutedRounds> by_length_;  // in increasing order of length
 };
 
 // Trees, and chains whose length decode's own policy chooses.
@@ -237,19 +239,19 @@ class ExecutedBlocks final : public ExecutedAcceptance {
   }
 
  private:
-  // Rows of the block that is drafted behind so many tokens.
+  // Rows of the block that is drafted after this many tokens.
   [[nodiscard]] std::uint32_t block(arrivals::RequestId request, std::uint32_t emitted) const {
     const Place* const place = rounds_.uneven ? rounds_.at(request, emitted) : nullptr;
     return place != nullptr ? rows_[place->drafted] : rows_.back();
   }
   ExecutedRounds rounds_;
   bool is_chain_;
-  std::vector<std::uint32_t> rows_;          // [tokens drafted]: verified beside the sequence's own
+  std::vector<std::uint32_t> rows_;          // [tokens drafted]: rows verified besides the sequence's own
   std::vector<std::vector<double>> passes_;  // [verified rows]
-  std::vector<std::uint32_t> levels_;        // [depth]: tokens down to it, where every round drafts the same tree
+  std::vector<std::uint32_t> levels_;        // [depth]: tokens down to it, if every round drafts the same tree
 };
 
-// The server's policy chooses among its lengths.
+// Whether the server's policy chooses the length of chains itself.
 bool cuts_chains(const spec::Cell& cell) { return cell.drafts_chains() && cell.policy() == nullptr; }
 
 }  // namespace
@@ -267,7 +269,7 @@ bool executed_knows(const spec::Cell& cell, draft::Confidence confidence) {
 bool drafts_without_passes(const spec::Cell& cell) {
   if (!cell.judges_blocks()) return false;
   const draft::BlockDrafter& drafter = *cell.block()->drafter;
-  for (int nodes = 1; nodes <= drafter.shape().nodes; ++nodes)  // some copy their longest blocks and draft the others
+  for (int nodes = 1; nodes <= drafter.shape().nodes; ++nodes)  // some drafters copy their longest blocks and draft the others
     if (!drafter.work(nodes).pass_rows.empty()) return false;
   return true;
 }

@@ -16,14 +16,14 @@ using config::Type;
 constexpr double kMostBlocks = 4e9;
 constexpr double kGib = 0x1.0p30;
 
-// Blocks of a pool that fills `utilization` of the GPU's memory beside the weights.
+// Blocks of a pool that fills `utilization` of the GPU's memory together with the weights.
 std::uint32_t blocks_in_memory(const config::Arguments& kv, const cost::CostModel& cost, const ServerMemory& memory,
                                std::optional<int> draft_length, Diagnostics& diagnostics) {
   const bool speculative = draft_length.has_value();
   const cost::Kept kept = speculative ? cost::Kept::both : cost::Kept::target;
   const cost::Deployment* const deployment = cost.deployment();
-  // A request holds a state of linear attention for each token that it may draft, and one more, for as long as it runs. Slots of
-  // drafts in the paged cache come and go with the steps: the scheduler takes them.
+  // While a request runs, it holds a state of linear attention for each token that it may draft, and one more. Slots of drafts in
+  // the paged cache are taken per step, by the scheduler.
   const bool keeps_states = deployment != nullptr && deployment->target && deployment->target->recurrent_bytes() > 0.0;
   const int states = keeps_states ? draft_length.value_or(0) : 0;
   const auto bytes = [&](double context) { return cost.memory_budget({1.0, context - states}, states, kept); };
@@ -35,8 +35,8 @@ std::uint32_t blocks_in_memory(const config::Arguments& kv, const cost::CostMode
     return 2;
   }
   double a_token = (many->needed_bytes() - none->needed_bytes()) * 1e-6;
-  // Where layers keep a window alone, or a state, a token of a short context takes more than one of a long: a pool holds contexts
-  // of usual lengths.
+  // If layers keep only a window, or a state, a token of a short context takes more memory than one of a long context: the pool
+  // is estimated for this usual length.
   constexpr double kUsualContext = 4096.0;
   constexpr double kMoreThanRounding = 1.001;
   const double usual = (bytes(kUsualContext)->needed_bytes() - none->needed_bytes()) / kUsualContext;
@@ -54,11 +54,11 @@ std::uint32_t blocks_in_memory(const config::Arguments& kv, const cost::CostMode
   if (!(blocks >= 2.0)) {
     diagnostics.add(
         kv.where("utilization"),
-        fmt::format("weights take {:.2f} GiB and activations {:.2f} GiB, which {}, allowed: "
-                    "room for two blocks: more GPUs (tensor_parallel), a larger utilization, weights of fewer bits, or fewer "
-                    "requests at once, for which activations are set aside",
+        fmt::format("weights take {:.2f} GiB and activations {:.2f} GiB, which {}, allowed: room for two blocks: use more GPUs "
+                    "(tensor_parallel), a larger utilization, weights of fewer bits, or fewer requests at once, because "
+                    "activations are set aside for them",
                     none->needed_bytes() / kGib, beside / kGib,
-                    left < 0.0 ? fmt::format("is {:.2f} GiB more than there is", -left / kGib)
+                    left < 0.0 ? fmt::format("is {:.2f} GiB more than available", -left / kGib)
                                : fmt::format("leaves {:.2f} GiB for the cache", left / kGib)));
     return 2;
   }
@@ -69,43 +69,41 @@ std::uint32_t blocks_in_memory(const config::Arguments& kv, const cost::CostMode
 
 const std::vector<Parameter>& kv_parameters() {
   static const std::vector<Parameter> parameters = {
-      {"block", Type::integer, "16", "tokens of a block", config::between(1, 65536), {}},
+      {"block", Type::integer, "16", "tokens per block", config::between(1, 65536), {}},
       {"blocks", Type::integer, "", "blocks of the pool, one of which no sequence gets", config::between(2, kMostBlocks), {}},
       {"tokens", Type::integer, "", "the pool in tokens, as servers log it", config::between(2, 1e13), {}},
       {"draft_tokens",
        Type::integer,
        "",
-       "tokens of the draft's own pool, where its cache does not lie in the target's blocks: the smaller of the two pools binds",
+       "tokens of the draft's own pool, if its cache is not in the target's blocks: the smaller of the two pools limits",
        config::between(2, 1e13),
        {}},
       {"plain_tokens",
        Type::integer,
        "",
-       "the pool of the server without speculation, where no draft takes memory",
+       "the pool of the server without speculation, when no draft takes memory",
        config::between(2, 1e13),
        {}},
       {"utilization",
        Type::number,
        "",
-       "share of the GPU's memory, where the cost model knows it: for weights, activations and cache (gpu_memory_utilization); "
-       "for "
-       "weights and cache (sglang's mem_fraction_static); for the cache, of what weights and activations leave (trtllm's "
+       "share of the GPU's memory, if the cost model knows it: for weights, activations and cache (gpu_memory_utilization); "
+       "for weights and cache (sglang's mem_fraction_static); for the cache, of what weights and activations leave (trtllm's "
        "free_gpu_memory_fraction)",
        config::between(0.05, 1),
        {}},
       {"reserved_gib",
        Type::number,
        "",
-       "beside the cache, for activations; left out: vllm_v1 and trtllm compute what their profile runs measure, sglang reserves "
-       "nothing in its share, other schedulers take 2",
+       "GiB for activations besides the cache; default: vllm_v1 and trtllm compute what their profile runs measure, sglang "
+       "reserves nothing in its share, other schedulers take 2",
        config::between(0, 1e4),
        {}},
       {"graphs_gib",
        Type::number,
        "0",
-       "GiB of that share that CUDA graphs take: vLLM captures them outside it up to version 0.20, and logs an estimate that it "
-       "takes off "
-       "from 0.21 on",
+       "GiB of that share that CUDA graphs take: vLLM up to version 0.20 captures them outside it; from 0.21 on it logs an "
+       "estimate that it subtracts",
        config::between(0, 1e4),
        {}}};
   return parameters;
@@ -128,12 +126,13 @@ std::uint32_t read_blocks(const config::Arguments& kv, const cost::CostModel* co
   std::uint32_t blocks = kUnlimitedBlocks;
   if (given.size() > 1) {
     diagnostics.add(kv.where(given[1]),
-                    fmt::format("{} stands beside {}, allowed: one of blocks, tokens, utilization", given[1], given[0]));
+                    fmt::format("{} is given together with {}, allowed: one of blocks, tokens, utilization", given[1], given[0]));
     return 2;
   }
   if (kv.has("draft_tokens") && kv.has("utilization")) {
     diagnostics.add(kv.where("draft_tokens"),
-                    "draft_tokens stands beside utilization, which holds both caches, allowed: beside blocks or tokens");
+                    "draft_tokens is given together with utilization, which holds both caches, allowed: together with blocks "
+                    "or tokens");
     return 2;
   }
   if (kv.has("blocks"))

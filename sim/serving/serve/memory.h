@@ -1,4 +1,4 @@
-// What a server's memory leaves for the paged cache.
+// The memory that a server has left for the paged cache.
 #pragma once
 
 #include "sim/hardware/latency/cost_model.h"
@@ -19,8 +19,8 @@ struct ServerMemory {
 
 const std::vector<config::Parameter>& kv_parameters();
 
-// Blocks of the pool: of the server that drafts up to so many tokens, or without a draft length of the one that holds the target
-// alone. kUnlimitedBlocks where `kv` says nothing.
+// Blocks of the pool: for a server that drafts up to this many tokens, or without a draft length for one that holds the target
+// alone. kUnlimitedBlocks if `kv` sets no limit.
 std::uint32_t read_blocks(const config::Arguments& kv, const cost::CostModel* cost, const ServerMemory& memory,
                           std::optional<int> draft_length, Diagnostics& diagnostics);
 

@@ -18,7 +18,7 @@ constexpr double kPicosecondsPerMs = 1e9;
 
 double ms(arrivals::Picoseconds time) { return static_cast<double>(time) / kPicosecondsPerMs; }
 
-// Samples that come in numbers.
+// Samples with a count for each value.
 struct Weighted {
   double value = 0.0;
   double count = 0.0;
@@ -52,7 +52,8 @@ Statistics weighted_statistics(std::vector<Weighted> samples) {
   return result;
 }
 
-// Requests that MSER-5 drops: of the batches of five, at most half of them, so many that the mean of the rest is known best.
+// Requests that MSER-5 drops: of the batches of five, at most half of them, such that the mean of the rest has the least standard
+// error.
 std::size_t mser_cut(const SimulationResult& result) {
   constexpr std::size_t kBatch = 5;
   std::vector<double> means;
@@ -71,7 +72,7 @@ std::size_t mser_cut(const SimulationResult& result) {
   double best = std::numeric_limits<double>::infinity();
   std::size_t cut = 0;
   double mean = 0.0;
-  double squares = 0.0;  // sum of squared distances from the mean, by Welford's update: equal times have none, to the last bit
+  double squares = 0.0;  // sum of squared distances from the mean, by Welford's update: for equal times it is exactly 0
   for (std::size_t dropped = means.size(); dropped-- > 0;) {
     const auto left = static_cast<double>(means.size() - dropped);
     const double distance = means[dropped] - mean;
@@ -134,12 +135,12 @@ double slo_margin(std::span<const Summary> runs, const Slo& slo) {
 
 namespace {
 
-// What the requests of a run took, in the order of sending.
+// Times of the requests of a run, in the order of sending.
 struct Samples {
-  std::array<std::vector<double>, kLatencies> latencies;  // [Latency]: milliseconds, of completed requests behind the warm-up
+  std::array<std::vector<double>, kLatencies> latencies;  // [Latency]: milliseconds, of completed requests after the warm-up
   std::vector<double> queue;                              // milliseconds before the first admission, of the same requests
   std::vector<double> waits;                              // milliseconds in queues and for a link, of all completed requests
-  arrivals::Picoseconds first = arrivals::kNever;         // the first sending, and the last
+  arrivals::Picoseconds first = arrivals::kNever;         // the first and the last sending
   arrivals::Picoseconds last = 0;
   double life = 0.0;  // picoseconds in the server, of all requests together
   double rounds = 0.0;
@@ -149,7 +150,7 @@ struct Samples {
 
 arrivals::Picoseconds spent_on(const Sequence& sequence, Cause cause) { return sequence.spent[static_cast<std::size_t>(cause)]; }
 
-// A completed request behind the warm-up.
+// Adds a completed request after the warm-up.
 void add_latencies(const Sequence& sequence, const Slo& slo, Summary& summary, Samples& samples) {
   const double ttft = ms(sequence.first_token - sequence.sent);
   const double e2el = ms(sequence.last_token - sequence.sent);
@@ -158,7 +159,7 @@ void add_latencies(const Sequence& sequence, const Slo& slo, Summary& summary, S
   samples.of(Latency::ttft).push_back(ttft);
   samples.of(Latency::e2el).push_back(e2el);
   if (several) samples.of(Latency::tpot).push_back(tpot);
-  // Cause::queue holds the queue of an engine that only decodes as well, where prompts are computed by others.
+  // Cause::queue also contains the queue of an engine that only decodes, if prompts are computed by others.
   samples.queue.push_back(ms(sequence.first_scheduled - sequence.sent - spent_on(sequence, Cause::frontend)));
   for (std::size_t cause = 0; cause < kCauses; ++cause) {
     summary.life_ms[cause] += ms(sequence.spent[cause]);
@@ -170,7 +171,7 @@ void add_latencies(const Sequence& sequence, const Slo& slo, Summary& summary, S
     summary.within_all += 1.0;
 }
 
-// Sums over the requests, and what each of them took.
+// Sums over the requests, and the times of each of them.
 Samples add_requests(const SimulationResult& result, const Slo& slo, std::size_t cut, Summary& summary) {
   Samples samples;
   for (std::size_t i = 0; i < result.sent; ++i) {
@@ -199,8 +200,8 @@ Samples add_requests(const SimulationResult& result, const Slo& slo, std::size_t
   return samples;
 }
 
-// Summary::overloaded. Where the server completes a share less than clients send, those that come last wait for that share of the
-// time of sending.
+// Summary::overloaded. If the server completes requests more slowly than clients send them, by some share, the last requests wait
+// for that share of the time of sending.
 bool is_overloaded(const Samples& samples) {
   constexpr double kShort = 0.02;
   constexpr std::size_t kLast = 20;  // the last twentieth
@@ -208,7 +209,7 @@ bool is_overloaded(const Samples& samples) {
   if (waits.size() < kLast || samples.last <= samples.first) return false;
   const auto mean = [](auto begin, auto end) { return std::accumulate(begin, end, 0.0) / static_cast<double>(end - begin); };
   const double waited = mean(waits.end() - static_cast<std::ptrdiff_t>(waits.size() / kLast), waits.end());
-  // A queue that grows evenly makes them wait four times as long as the first half; one that does not grow, as long.
+  // If the queue grows evenly, the last requests wait four times as long as the first half; if it does not grow, equally long.
   const double early = mean(waits.begin(), waits.begin() + static_cast<std::ptrdiff_t>(waits.size() / 2));
   return waited > kShort * ms(samples.last - samples.first) && waited > 2.0 * early;
 }
@@ -243,7 +244,7 @@ void add_statistics(const Slo& slo, Samples& samples, Summary& summary) {
   const std::array<std::optional<double>, kLatencies> limits = {slo.ttft_ms, slo.tpot_ms, slo.e2el_ms};
   for (std::size_t i = 0; i < kLatencies; ++i) {
     std::vector<double>& own = samples.latencies[i];
-    const BatchIntervals intervals = batch_intervals(own);  // by the order of sending
+    const BatchIntervals intervals = batch_intervals(own);  // in the order of sending
     std::sort(own.begin(), own.end());
     summary.spreads[i] = {tail_of(own), intervals.mean_half_width, intervals.p99_half_width};
     summary.within_limit[i] =
@@ -280,7 +281,7 @@ void add_job(const SimulationResult& result, std::uint32_t replicas, double batc
   if (places > 0.0) summary.idle_places = 1.0 - batch / places;
 }
 
-// What the engines did; `replicas`: how many share their time.
+// Totals of the engines; `replicas`: how many share their time.
 void add_totals(const SimulationResult& result, std::uint32_t replicas, double rounds, Summary& summary) {
   double batch = 0.0;
   double busy = 0.0;

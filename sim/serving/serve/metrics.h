@@ -1,4 +1,4 @@
-// What a run says, in the words and by the definitions of `vllm bench serve`: TTFT, TPOT, ITL, throughput, goodput.
+// The results of a run, with the names and definitions of `vllm bench serve`: TTFT, TPOT, ITL, throughput, goodput.
 #pragma once
 
 #include "sim/serving/serve/percentiles.h"
@@ -14,17 +14,17 @@
 
 namespace specsim::serve {
 
-// Limits that a request keeps or not, in milliseconds; nullopt: no limit.
+// Latency limits for a request, in milliseconds; nullopt: no limit.
 struct Slo {
   std::optional<double> ttft_ms;
   std::optional<double> tpot_ms;
   std::optional<double> e2el_ms;
-  double percentile = 99.0;  // percent of requests that must keep each limit, for the largest rate
+  double percentile = 99.0;  // percent of requests that must keep each limit, when searching for the largest rate
   bool jointly = false;      // whether that share must keep all limits at once
   [[nodiscard]] bool any() const { return ttft_ms || tpot_ms || e2el_ms; }
 };
 
-// Figures of samples, NaN where there are none. Percentiles are interpolated linearly between neighbours, as numpy has them.
+// Figures of samples, NaN if there are none. Percentiles are interpolated linearly between neighbours, as in numpy.
 struct Statistics {
   double count = 0.0;
   double mean = 0.0;
@@ -36,7 +36,7 @@ struct Statistics {
 };
 Statistics statistics(const std::vector<double>& samples);
 
-// Figures of a request whose means and percentiles have intervals, and what a run keeps of its samples for these.
+// Figures of a request whose means and percentiles have intervals, and the samples that a run keeps for these.
 enum class Latency { ttft, tpot, e2el };
 constexpr std::size_t kLatencies = 3;
 struct Spread {
@@ -45,8 +45,8 @@ struct Spread {
   double p99_half_width = 0.0;
 };
 
-// A run's first requests meet a server that is emptier than it is later. Latencies and shares of requests leave out as many of
-// them as this says; rates, totals and steps are those of the whole run, whose time went to all of its requests.
+// A run's first requests meet a server that is emptier than later. Latencies and shares of requests leave out this many of them;
+// rates, totals and steps are those of the whole run, because its time was spent on all of its requests.
 struct WarmUp {
   std::size_t requests = 0;  // how many are left out, unless by_mser
   bool by_mser = false;      // as many as MSER-5 drops (White 1997), by the end-to-end times in the order of sending
@@ -54,7 +54,7 @@ struct WarmUp {
 
 struct Summary {
   std::size_t requests = 0;          // sent
-  std::size_t warm_up_requests = 0;  // the first of them, which WarmUp leaves out
+  std::size_t warm_up_requests = 0;  // the first requests, which WarmUp leaves out
   std::size_t completed = 0;
   double duration_s = 0.0;     // time from the first sending to the last end
   double sending_s = 0.0;      // time from the first to the last sending
@@ -62,24 +62,24 @@ struct Summary {
   double output_tokens = 0.0;
   Statistics ttft_ms;       // first token - sending
   Statistics tpot_ms;       // (last - first token) / (output tokens - 1), over requests of more than one token
-  Statistics itl_ms;        // between chunks, pooled over requests: one a chunk, as vLLM counts
-  Statistics itl_token_ms;  // between tokens: a chunk's gap divided by its tokens, once for each, as SGLang counts
+  Statistics itl_ms;        // between chunks, pooled over requests: one value per chunk, as vLLM counts
+  Statistics itl_token_ms;  // between tokens: a chunk's gap divided by its tokens, once per token, as SGLang counts
   Statistics e2el_ms;       // last token - sending
   Statistics queue_ms;      // in the engine's queue before the first admission
   std::array<Spread, kLatencies> spreads{};       // [Latency]
-  std::array<double, kLatencies> within_limit{};  // [Latency]: requests that keep its limit; all of them where there is none
+  std::array<double, kLatencies> within_limit{};  // [Latency]: requests that keep its limit; all of them if there is no limit
   double within_all = 0.0;                        // requests that keep every limit
-  double request_throughput = 0.0;                // a second
-  double output_throughput = 0.0;                 // tokens a second
-  double total_token_throughput = 0.0;            // prompts too
-  double request_goodput = 0.0;                   // requests a second that keep the SLO; NaN without one
-  double slo_share = 0.0;                         // share of completed requests behind the warm-up that keep every limit
+  double request_throughput = 0.0;                // per second
+  double output_throughput = 0.0;                 // tokens per second
+  double total_token_throughput = 0.0;            // including prompts
+  double request_goodput = 0.0;                   // requests per second that keep the SLO; NaN without one
+  double slo_share = 0.0;                         // share of completed requests after the warm-up that keep every limit
   bool meets_slo = false;         // enough requests keep each limit (Slo::percentile), and none was left at the horizon
   double mean_concurrency = 0.0;  // requests in the system, over time
   double mean_batch = 0.0;        // requests in a step, over time
   double steps = 0.0;
   double prefill_steps = 0.0;
-  double busy_share = 0.0;        // share of time that an engine works, in the mean
+  double busy_share = 0.0;        // share of time that an engine works, mean over engines
   double tokens_per_round = 0.0;  // 1 + accepted / the sequences' rounds; NaN without rounds
   double drafted = 0.0;           // verified drafts
   double accepted = 0.0;
@@ -93,19 +93,20 @@ struct Summary {
   double pool_tokens = 0.0;       // tokens that a replica's pool holds; 0: no limit
   double fitting_requests = 0.0;  // requests of the run's mean length, at their ends, that the pool holds at once; NaN: no limit
   double draft_cost_requests = 0.0;  // how many fewer fit than without a draft, whose weights and keys take memory
-  double uniform_steps = 0.0;        // steps whose sequences all compute as many rows, which a full CUDA graph can hold
-  double mixed_steps = 0.0;          // steps whose sequences do not, as where some compute prompts: piecewise graphs
-  double eager_steps = 0.0;          // steps of more rows than the largest graph
+  // steps whose sequences all compute equally many rows, so that a full CUDA graph can hold them
+  double uniform_steps = 0.0;
+  double mixed_steps = 0.0;  // other steps, for example with prompts: piecewise graphs
+  double eager_steps = 0.0;  // steps of more rows than the largest graph
   // Mean milliseconds by cause: a request's whole life, its TTFT, and its TPOT (over requests of more than one token). The
   // causes of each add up to its mean.
   std::array<double, kCauses> life_ms{};
   std::array<double, kCauses> ttft_by_cause_ms{};
   std::array<double, kCauses> tpot_by_cause_ms{};
-  // An open loop's clients sent faster than the server answered: the last twentieth of them waited longer in its queue than 2 %
-  // of the time of sending, and more than twice as long as the first half.
+  // An open loop's clients sent faster than the server answered: the last twentieth of the requests waited longer in its queue
+  // than 2 % of the time of sending, and more than twice as long as the first half.
   bool overloaded = false;
-  bool stable = true;  // the horizon was not reached with requests left
-  // Standard deviation of the logarithm of a decoding step's time at the mean batch, by the latency model; 0: it states none.
+  bool stable = true;  // false if the horizon was reached with requests left
+  // Standard deviation of the logarithm of a decoding step's time at the mean batch, by the latency model; 0: not stated.
   double latency_error = 0.0;
   // A job whose requests are all sent at once: its makespan is duration_s. NaN for other runs.
   double last_tenth_s = std::numeric_limits<double>::quiet_NaN();  // from the end of nine tenths of the requests to the last end
@@ -132,16 +133,15 @@ double dollars_per_million(const Summary& summary);
 
 const std::array<const char*, kLatencies>& latency_names();
 const Statistics& latency(const Summary& summary, Latency which);
-// By how much the share of requests that keep a limit, among the requests of all runs together, is above the share that must
-// (Slo::percentile): for the limit where that is least. NaN without limits; -1 where a run reached its horizon with requests
-// left.
+// The share of requests that keep a limit, among the requests of all runs together, minus the required share (Slo::percentile),
+// for the limit with the smallest difference. NaN without limits; -1 if a run reached its horizon with requests left.
 double slo_margin(std::span<const Summary> runs, const Slo& slo);
 
-// The figures of a run. `replicas`: all engines, those that compute prompts alone included.
+// The figures of a run. `replicas`: all engines, including those that only compute prompts.
 Summary summarise(const arrivals::RequestTrace& workload, const SimulationResult& result, const Slo& slo, std::uint32_t replicas,
                   const WarmUp& warm_up);
 
-// A figure of a run, as summary.csv and curve.csv have it.
+// A figure of a run, with its name in summary.csv and curve.csv.
 struct SummaryFigure {
   std::string name;
   std::string unit;

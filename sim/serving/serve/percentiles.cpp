@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kTailLowest = 0.8;  // the share at which a tail begins
 
-// The share of a run's samples that do not exceed `x`; where it lies below the tail, the share at which that begins.
+// The share of a run's samples that do not exceed `x`; below the tail, the share at which the tail begins.
 double share_below(const Tail& tail, double x) {
   const auto above = std::upper_bound(tail.begin(), tail.end(), x);
   if (above == tail.begin()) return kTailLowest;
@@ -23,8 +23,8 @@ double share_below(const Tail& tail, double x) {
   return tail_share(high - 1) + part * (tail_share(high) - tail_share(high - 1));
 }
 
-// Whether so large a share above some value is what these shares of independent sections say, by Student's t: in logarithms, in
-// which a share has a symmetric error, down to the few sections that hold it all.
+// Whether `truth`, the share above some value, is compatible with these shares of independent sections, by Student's t on
+// logarithms. The error of the logarithm of a share is symmetric, even if only a few sections contain the whole share.
 bool compatible(std::span<const double> above, double truth) {
   const report::Estimate mean = report::mean_of(above);
   if (!(mean.value > 0.0)) return false;
@@ -85,14 +85,14 @@ PercentileEstimate pooled_percentile(std::span<const RunTail> runs, double share
   const report::Estimate mean = report::mean_of(above);
   const double half = report::half_width(mean);
   if (std::isnan(half) || !(mean.value > 0.0)) return estimate;
-  // From the error at the estimate. Upwards, where only the runs that saw the worst have any values, along the line that the
-  // logarithm of the share above has below the estimate.
+  // From the error at the estimate. Above it, if only the worst runs have any values, extrapolates the line that the logarithm of
+  // the share above follows below the estimate.
   const double factor = std::exp(half / mean.value);
   const double from = std::max(kTailLowest, 1.0 - 10.0 * (1.0 - share));
   const double slope = (estimate.value - quantile(from)) / std::log((1.0 - from) / (1.0 - share));
   estimate.low = quantile(1.0 - (1.0 - share) * factor);
   estimate.high = estimate.value + slope * std::log(factor);
-  // And from the error at each value itself, which grows where few runs have any. The shares are linear between values of the
+  // Also from the error at each value itself, which grows if few runs have any. The shares are linear between values of the
   // tails.
   std::vector<double> values;
   for (const RunTail& run : known) values.insert(values.end(), run.tail->begin(), run.tail->end());
@@ -146,7 +146,7 @@ BatchIntervals batch_intervals(std::span<const double> in_order) {
   if (in_order.size() < kLeastSamples) return {NAN, NAN};
   std::array<double, kBatches> means{};
   const std::size_t each = in_order.size() / kBatches;
-  // What does not fill a batch is left out at the beginning, which is the least steady.
+  // Samples that do not fill a batch are left out at the beginning, which is the least steady part.
   const std::size_t skipped = in_order.size() - each * kBatches;
   for (std::size_t i = 0; i < kBatches; ++i) means[i] = mean_of_all(in_order.subspan(skipped + i * each, each));
   return {half_width_of_times(means), p99_half_width(in_order)};

@@ -13,45 +13,46 @@
 
 namespace specsim::serve {
 
-// What a policy sees when it chooses the drafts of the next step.
+// The input of a policy when it chooses the drafts of the next step.
 struct BatchState {
-  std::uint32_t requests = 0;  // scheduled in this step, prompts too; and where prompts have steps of their own, who decodes
-  std::uint32_t waiting = 0;   // requests in the queue
-  double cached = 0.0;         // tokens, of all scheduled
+  // scheduled in this step, including prompts; if prompts have steps of their own, the decoding requests
+  std::uint32_t requests = 0;
+  std::uint32_t waiting = 0;  // requests in the queue
+  double cached = 0.0;        // tokens, of all scheduled
 };
 
-// What a step verified, over all its sequences.
+// The drafts verified in a step, over all its sequences.
 struct StepRounds {
   std::uint32_t sequences = 0;  // that decoded, with drafts or without
   // [position of the drafts]: how many sequences had a draft token judged there, and how many accepted it. Both are as long as
-  // the longest draft; a token behind a rejected one is not judged.
+  // the longest draft; a token after a rejected one is not judged.
   std::span<const std::uint32_t> verified;
   std::span<const std::uint32_t> accepted;
 };
 
-// What a step computes whatever it verifies, for a policy that says how much that is.
+// The work of a step that does not depend on how many drafts it verifies, for a policy that decides this.
 struct SharedStep {
   std::uint32_t requests = 0;
   std::uint32_t rows = 0;      // prompts' tokens, and the last token of each sequence that decodes
   std::uint32_t emitting = 0;  // requests that get a token
 };
-// What a sequence drafted for a step.
+// The draft of a sequence for a step.
 struct DraftedChain {
   arrivals::RequestId request = 0;
   std::uint32_t drafted = 0;
-  std::span<const draft::LengthPolicy::Outlook> outlooks;  // [token]; empty where nothing is known of them
-  bool ended = false;  // with the step before, when this one was scheduled already: its drafts are verified for nobody
+  std::span<const draft::LengthPolicy::Outlook> outlooks;  // [token]; empty if there are no estimates
+  bool ended = false;  // with the step before, after this one was scheduled: its drafts are verified in vain
 };
 
-// Seconds of the target's pass and of the draft's, in a step that computes so many rows of decoding sequences, each with
-// `context` tokens cached, and drafts so many tokens behind them.
+// Seconds of the target's pass and of the draft's in a step. The step computes this many rows of decoding sequences, each with
+// `context` tokens cached, and drafts this many tokens after them.
 struct PassSeconds {
   double target = 0.0;
   double draft = 0.0;
 };
 using TimedStep = std::function<PassSeconds(double sequences, double rows, double context, int draft_length)>;
 
-// Seconds of a step that verifies `draft_length` drafts of each of so many sequences and drafts as many anew.
+// Seconds of a step that verifies `draft_length` draft tokens for each sequence and drafts as many for the next step.
 using StepSeconds = std::function<double(const BatchState&, int draft_length)>;
 
 class ServerPolicy {
@@ -69,16 +70,17 @@ class ServerPolicy {
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int>(i) + 1;
     return all;
   }
-  // True where sequences have lengths of their own, at most the batch's; then the two below say which, and learn of each round.
+  // True if sequences have lengths of their own, at most the batch's. The next two functions then return a sequence's length, and
+  // observe each of its rounds.
   [[nodiscard]] virtual bool per_request() const { return false; }
   [[nodiscard]] virtual int of_request(arrivals::RequestId /*request*/, int batch_length) const { return batch_length; }
   virtual void observe_request(arrivals::RequestId /*request*/, int /*drafted*/, int /*accepted*/) {}
-  // Told after each step that decoded.
+  // Called after each step that decoded.
   virtual void observe(const StepRounds& /*rounds*/) {}
-  // True if a step verifies a part of what its sequences drafted: share() says which when the step begins, and observe_shared()
-  // is told how many were accepted. Every request that ends is forgotten.
+  // True if a step verifies only a part of its sequences' drafts: share() chooses the part when the step begins, and
+  // observe_shared() gets the accepted counts. forget() is called for every request that ends.
   [[nodiscard]] virtual bool shares_rows() const { return false; }
-  // What it goes by; nothing where it shares no rows out or asks for no estimate.
+  // The kind of estimate that it uses; nothing if it does not share out rows or needs no estimate.
   [[nodiscard]] virtual std::optional<draft::Confidence> confidence() const { return std::nullopt; }
   // Sets verified[i]: how many tokens of the i-th chain are verified.
   virtual void share(const SharedStep& /*step*/, std::span<const DraftedChain> /*chains*/,
@@ -88,7 +90,7 @@ class ServerPolicy {
   virtual void forget(arrivals::RequestId /*request*/) {}
 };
 
-// Loads above which nothing is drafted: parameters that most policies have among their own.
+// Loads above which nothing is drafted: parameters that most policies have.
 struct DisableAbove {
   std::uint32_t batch = 4000000000;
   std::uint32_t queue = 4000000000;
@@ -96,24 +98,24 @@ struct DisableAbove {
 };
 const config::Fields<DisableAbove>& disable_fields();
 
-// What a policy may ask of the server it works for.
+// Queries that a policy may make of its server.
 struct PolicySetting {
   StepSeconds seconds;
   std::function<bool(int draft_length)> offers;       // whether drafts of this length can be made; empty: any
-  TimedStep passes = {};                              // empty where no step is timed
-  std::function<bool(draft::Confidence)> knows = {};  // what is known of drafts; empty: what was accepted alone
+  TimedStep passes = {};                              // empty if steps are not timed
+  std::function<bool(draft::Confidence)> knows = {};  // which estimates exist for drafts; empty: only the acceptance history
 };
 
-// Makes a policy, as often as servers are started.
+// Makes a policy, once for each server that is started.
 using PolicyMaker = std::function<std::unique_ptr<ServerPolicy>(const PolicySetting&)>;
-// The policy that drafts so many tokens whatever the load.
+// The policy that drafts this many tokens at any load.
 PolicyMaker fixed_length(int draft_length);
 
 struct ServerPolicyEntry {
   config::PartInfo info;
   // Reads the arguments once, for all policies that are made. May return nullptr after reporting.
   std::function<PolicyMaker(const config::Arguments&, Diagnostics&)> read;
-  // The parameter that a word behind the name gives, as in --policy fixed:3; "" for none.
+  // The parameter that is set by a word after the name, as in --policy fixed:3; "" for none.
   const char* worded = "";
   // Reads that word, at `where` for messages; nullptr: as a scalar. Throws BadInput.
   config::Value (*read_word)(const std::string& word, const Location& where, Diagnostics& diagnostics) = nullptr;

@@ -17,7 +17,7 @@ namespace specsim::serve {
 
 namespace {
 
-// A policy of single sequences: each request has a length of its own, by what its own rounds accepted.
+// A policy of single sequences: each request has a length of its own, based on the acceptance of its own rounds.
 class ByRequest final : public ServerPolicy {
  public:
   ByRequest(std::shared_ptr<const draft::LengthPolicy> own, int longest, DisableAbove disable)
@@ -40,7 +40,8 @@ class ByRequest final : public ServerPolicy {
   std::vector<draft::LengthPolicy::Memory> memory_;  // [request]
 };
 
-// One length for the batch, by what all of its sequences accepted; batches of different sizes are told apart, as SGLang does it.
+// One length for the batch, based on the acceptance of all of its sequences; batches of different sizes have separate states, as
+// in SGLang.
 class OfBatch final : public ServerPolicy {
  public:
   struct Slot {
@@ -57,7 +58,8 @@ class OfBatch final : public ServerPolicy {
   [[nodiscard]] int longest() const override { return longest_; }
   void observe(const StepRounds& rounds) override {
     const std::size_t slot = slot_of(rounds.sequences);
-    // Who accepted how many: as many sequences accepted a token and not the next as the one's count is above the other's.
+    // Converts the counts by position to counts by sequence: the number of sequences that accepted exactly k tokens is the count
+    // at position k minus that at position k + 1.
     drafts_.clear();
     for (std::size_t at = rounds.accepted.size(); at > 0; --at) drafts_.resize(rounds.accepted[at - 1], static_cast<int>(at));
     const auto drafted = static_cast<int>(rounds.verified.size());
@@ -76,7 +78,7 @@ class OfBatch final : public ServerPolicy {
   int longest_;
   DisableAbove disable_;
   std::vector<draft::LengthPolicy::Memory> memory_;  // [slot]
-  std::vector<int> drafts_;                          // that each of a step's sequences accepted
+  std::vector<int> drafts_;                          // [sequence of a step]: accepted tokens
 };
 
 struct AdaptiveParams {
@@ -92,12 +94,14 @@ const config::Fields<AdaptiveParams>& adaptive_fields() {
   using P = AdaptiveParams;
   static const config::Fields<P> fields = {
       {"policy", &P::policy, "policy that is followed: {kind: NAME, ...}, one of decode's", config::required},
-      {"per", &P::of_batch, "who has a length of its own: each request, or the batch, whose sequences then draft alike",
+      {"per", &P::of_batch,
+       "what has a length of its own: each request, or the batch, whose sequences then draft equally many tokens",
        config::one_of<bool>({{"request", false}, {"batch", true}})},
-      {"longest", &P::longest, "tokens that a sequence drafts at most", config::between(1, kMaxDraftLength)},
-      {"batch", &P::batch, "requests of the step that a request's policy by times or by batch plans with; left out: 1",
+      {"longest", &P::longest, "most tokens that a sequence drafts", config::between(1, kMaxDraftLength)},
+      {"batch", &P::batch, "requests of the step that a request's policy by times or by batch plans with; default: 1",
        config::between(1, 1e6)},
-      {"batches", &P::batches, "with per: batch, smallest batches that the policy is kept apart for; it plans with these",
+      {"batches", &P::batches,
+       "with per: batch, the smallest batch of each range with its own state; the policy plans with these",
        config::between(1, 1e6)},
       {"context", &P::context, "cached tokens of each of them", config::between(0, 1e9)},
       {&P::disable, disable_fields()},
@@ -141,7 +145,7 @@ PolicyMaker read_adaptive(const config::Arguments& arguments, Diagnostics& diagn
   const draft::PolicyEntry* const entry = chosen.entry;
   if (entry == nullptr) return nullptr;
   const std::vector<std::uint32_t> batches = read_batches(arguments, own, diagnostics);
-  // How long rounds take is known where a server is started, not here.
+  // Round times are only known when a server is started.
   const auto made = [&](std::uint32_t batch) {
     draft::LengthChoice choice{longest, {}, static_cast<int>(batch)};
     if (entry->by_times) choice.round_times.resize(static_cast<std::size_t>(longest) + 1, 1.0);
@@ -150,30 +154,30 @@ PolicyMaker read_adaptive(const config::Arguments& arguments, Diagnostics& diagn
   std::vector<OfBatch::Slot> slots;
   for (const std::uint32_t batch : batches) {
     slots.push_back({batch, made(batch)});
-    if (diagnostics.list().size() != before || !slots.back().policy) return nullptr;  // another slot would say it again
+    if (diagnostics.list().size() != before || !slots.back().policy) return nullptr;  // another slot would report it again
   }
   if (slots.empty()) return nullptr;
   const draft::LengthPolicy& first = *slots.front().policy;
   const bool looks = first.looks() || first.remembers_tokens();
   if (first.shares_rows()) {
     diagnostics.add(section.find("kind")->where,
-                    fmt::format("{} shares out the rows of a batch that decode runs, allowed: a policy "
-                                "that goes by what was accepted",
+                    fmt::format("{} shares out the rows of a batch that decode runs, allowed: a policy that depends on "
+                                "acceptance",
                                 entry->info.name));
     return nullptr;
   }
   if (looks || first.foresees()) {
     diagnostics.add(section.find("kind")->where,
-                    fmt::format("{} {}, allowed: a policy that goes by what was accepted{}", entry->info.name,
+                    fmt::format("{} {}, allowed: a policy that depends on acceptance{}", entry->info.name,
                                 looks ? "looks at the draft's distributions" : "knows what will be accepted",
-                                looks ? ", or this one in decode, whose rounds are executed" : ""));
+                                looks ? ", or this one in decode, which executes rounds" : ""));
     return nullptr;
   }
   // A batch of one does not show whether a policy chooses for all.
   if (of_batch && made(2)->sequences() == 1) {
     diagnostics.add(section.find("kind")->where,
-                    fmt::format("{} chooses for each sequence, allowed with per: batch: a policy whose "
-                                "batch drafts alike, as ema_tiers or goodput",
+                    fmt::format("{} chooses for each sequence, allowed with per: batch: a policy with one length per batch, as "
+                                "ema_tiers or goodput",
                                 entry->info.name));
     return nullptr;
   }
@@ -186,7 +190,7 @@ PolicyMaker read_adaptive(const config::Arguments& arguments, Diagnostics& diagn
       for (int length = 0; length <= longest; ++length)
         times.push_back(setting.seconds({slot.from, 0, slot.from * own.context}, length));
       slot.policy = slot.policy->with_round_times(times);
-      SPECSIM_CHECK(slot.policy != nullptr, "a policy by times that takes none");
+      SPECSIM_CHECK(slot.policy != nullptr, "a policy by times without times");
     }
     if (of_batch) return std::make_unique<OfBatch>(std::move(timed), longest, own.disable);
     return std::make_unique<ByRequest>(timed.front().policy, longest, own.disable);
@@ -197,13 +201,13 @@ PolicyMaker read_adaptive(const config::Arguments& arguments, Diagnostics& diagn
 
 ServerPolicyEntry adaptive_policy() {
   return {
-      {"adaptive", "a draft length for each request, or for the batch, by what its rounds accepted", "", adaptive_fields(),
-       "Any of decode's policies that goes by what was accepted. Where each request has a length, the draft's passes go on to "
-       "the "
-       "longest of the batch, and those that draft no further lay no row into them. SGLang's adaptive speculation is one length "
-       "for the batch: {policy: ema_tiers, per: batch, batches: [1, 8, 32, 64]}, where each range of batches has its own tiers, "
-       "average and count (there a batch counts as the captured graph that it is padded to). An asynchronous engine knows of a "
-       "round one step late."},
+      {"adaptive", "a draft length for each request, or for the batch, based on the acceptance of its rounds", "",
+       adaptive_fields(),
+       "Any of decode's policies that depends on acceptance. If each request has a length, the draft's passes continue to the "
+       "longest of the batch, and sequences that draft no further add no row to them. SGLang's adaptive speculation has one "
+       "length for the batch: {policy: ema_tiers, per: batch, batches: [1, 8, 32, 64]}, where each range of batches has its "
+       "own tiers, average and count (there a batch counts as the captured graph that it is padded to). An asynchronous engine "
+       "learns of a round one step late."},
       read_adaptive,
       "policy"};
 }

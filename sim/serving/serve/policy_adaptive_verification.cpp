@@ -19,8 +19,8 @@ using draft::Confidence;
 using draft::RowBudget;
 
 // Times of passes as the server measures them when it starts: of the target by its rows, and of the draft by its sequences. Up to
-// the largest captured graph a pass takes what the next captured one does, and beyond, where none is padded, what lies between
-// the sizes that were timed.
+// the largest captured graph a pass takes the time of the next captured one; beyond, where none is padded, the time is
+// interpolated between the timed sizes.
 class TimedPasses {
  public:
   TimedPasses(TimedStep step, int draft_length, double context, std::uint32_t largest)
@@ -35,7 +35,7 @@ class TimedPasses {
       const auto at = static_cast<std::size_t>(std::lower_bound(sizes_.begin(), sizes_.end(), rows) - sizes_.begin());
       return rising(at);
     }
-    // Half as much again as the largest graph, twice as much, and twice that.
+    // Timed sizes beyond the largest graph: 1.5, 2 and 4 times as large.
     const std::uint32_t first = largest_ + largest_ / 2;
     std::uint32_t below = first;
     std::uint32_t above = first;
@@ -50,7 +50,7 @@ class TimedPasses {
     if (largest_ == 0) return timed(sequences * (static_cast<std::uint32_t>(draft_length_) + 1)).draft;
     for (const std::uint32_t size : sizes_)
       if (sequences_of(size) >= sequences) return timed(size).draft;
-    // More than the largest graph holds: as the last two that were timed go on.
+    // Beyond the largest size the time is extrapolated from the last two timed sizes.
     const std::uint32_t last = sizes_.back();
     std::uint32_t before = last;
     for (const std::uint32_t size : sizes_)
@@ -61,7 +61,7 @@ class TimedPasses {
   }
 
  private:
-  // Sequences of a step of so many rows, each of whose drafts are all verified.
+  // Sequences of a step of this many rows, if all of their drafts are verified.
   [[nodiscard]] std::uint32_t sequences_of(std::uint32_t rows) const {
     const std::uint32_t each = static_cast<std::uint32_t>(draft_length_) + 1;
     return (rows + each - 1) / each;
@@ -71,7 +71,7 @@ class TimedPasses {
     if (fresh) at->second = step_(sequences_of(rows), rows, context_, draft_length_);
     return at->second;
   }
-  // The time of captured graph number `at`, and no less than that of any smaller one.
+  // The time of captured graph number `at`, but at least that of any smaller one.
   double rising(std::size_t at) {
     while (rising_.size() <= at)
       rising_.push_back(std::max(rising_.empty() ? 0.0 : rising_.back(), timed(sizes_[rising_.size()]).target));
@@ -102,7 +102,7 @@ class SharesRows final : public ServerPolicy {
         passes_(server.passes, params.draft_length, params.context, params.largest_graph) {
     const bool estimates = server.knows && server.knows(Confidence::estimate);
     goes_by_ =
-        params_.sharing.confidence.value_or(estimates ? Confidence::estimate : Confidence::history);  // but by no perfect head
+        params_.sharing.confidence.value_or(estimates ? Confidence::estimate : Confidence::history);  // but not by a perfect head
     learnt_ = draft::AcceptanceFit::start(length_, goes_by_);
   }
   [[nodiscard]] int draft_length(const BatchState& batch) override {
@@ -119,7 +119,7 @@ class SharesRows final : public ServerPolicy {
     };
     std::size_t drafts = 0;
     for (const DraftedChain& chain : chains) drafts += chain.drafted;
-    // The budget goes by what was known of the drafts of the step before, and who has it by what is known of these.
+    // The budget uses the estimates of the step before; its distribution among sequences uses the new estimates.
     std::size_t budget = 0;
     if (params_.sharing.budget == RowBudget::previous) budget = draft::best_budget(slots_of(chains), step.emitting, time);
     estimate(chains);
@@ -142,7 +142,7 @@ class SharesRows final : public ServerPolicy {
 
  private:
   [[nodiscard]] draft::AcceptanceFit fit_of() { return {learnt_, length_, goes_by_}; }
-  // Replaces what was known of each sequence's drafts by what is known of these. Of a request that has ended nobody looks.
+  // Replaces the estimates of each sequence's drafts by the new ones. Estimates of requests that have ended are never read.
   void estimate(std::span<const DraftedChain> chains) {
     const draft::AcceptanceFit fit = fit_of();
     for (const DraftedChain& chain : chains) {
@@ -152,7 +152,7 @@ class SharesRows final : public ServerPolicy {
       for (std::size_t k = 0; k < chain.drafted; ++k) own[k] = params_.sharing.smoothed(own[k], fit.chance(chain.outlooks, k));
     }
   }
-  // The drafts by what is known now; a sequence of which nothing is counts as sure.
+  // The drafts with the current estimates; a sequence without estimates counts as sure.
   [[nodiscard]] std::vector<draft::DraftSlot> slots_of(std::span<const DraftedChain> chains) const {
     std::vector<draft::DraftSlot> slots;
     for (std::size_t i = 0; i < chains.size(); ++i) {
@@ -173,7 +173,7 @@ class SharesRows final : public ServerPolicy {
   Confidence goes_by_ = Confidence::history;
   std::vector<double> learnt_;
   int steps_ = 0;                                                         // that verified
-  std::unordered_map<arrivals::RequestId, std::vector<double>> earlier_;  // chance of each token once it is reached
+  std::unordered_map<arrivals::RequestId, std::vector<double>> earlier_;  // probability of each token once it is reached
 };
 
 }  // namespace
@@ -189,29 +189,27 @@ ServerPolicyEntry adaptive_verification_policy() {
        config::between(0, 1e9)},
       {"largest_graph", &P::largest_graph,
        "rows of the largest captured graph (max_cudagraph_capture_size), up to which steps are timed as padded; 0: each number "
-       "of "
-       "rows is timed",
+       "of rows is timed",
        config::between(0, 1e6)},
       {&P::disable, disable_fields()},
   };
   return {
       {"adaptive_verification",
-       "every sequence drafts all it can, and the step verifies those tokens that are likeliest to survive, out of one budget of "
-       "rows",
+       "every sequence drafts the full length, and the step verifies the tokens that are likeliest to be accepted, within one "
+       "budget of rows",
        "vLLM, enable_adaptive_verification (pull requests 47808, 52228): "
-       "vllm/v1/worker/gpu/spec_decode/adaptive_verification.py, "
-       "commit 057929c; DeepSeek (DSpark), arXiv 2607.05147",
+       "vllm/v1/worker/gpu/spec_decode/adaptive_verification.py, commit 057929c; DeepSeek (DSpark), arXiv 2607.05147",
        fields,
-       "Decode's policy of that name, for batches that change from step to step. The scheduler lays all drafts into a step, and "
-       "they count fully to its budget and to the cache; when the step begins, what is not verified is dropped from the pass and "
-       "is "
-       "as rejected. All passes of the draft are paid for, and its first one has as many rows as the target's. A step's time is "
-       "that of passes which the server timed at its start: the target's by rows, prompts' too, the draft's by requests, each at "
-       "the next captured size and one context; beyond the largest graph between the sizes 1.5, 2, 4, ... times as large. vLLM "
-       "times 8,192 tokens of context whatever the load's, and bounds the budget by the logits of 1 GiB as well, which is not "
-       "modelled (2,092 rows of Llama 3's vocabulary). A request's first drafts count as sure. What is verified counts as "
-       "drafted, where vLLM's counter has all drafts. estimate needs executed distributions, head these or a trace of overlaps; "
-       "history is one rate for each position, of all requests."},
+       "Decode's policy of that name, for batches that change from step to step. The scheduler puts all drafts into a step, "
+       "and they count fully against its budget and the cache; when the step begins, drafts that are not verified are dropped "
+       "from the pass and treated as rejected. All passes of the draft take time, and its first one has as many rows as the "
+       "target's. The policy's step time is that of passes which the server timed at its start: the target's by rows, "
+       "including prompts, the draft's by requests, each at the next captured size and one context; beyond the largest graph "
+       "between the sizes 1.5, 2, 4, ... times as large. vLLM times 8,192 tokens of context whatever the load's, and also "
+       "limits the budget by the logits of 1 GiB, which is not modelled (2,092 rows of Llama 3's vocabulary). A request's "
+       "first drafts count as sure. Only verified drafts count as drafted; vLLM's counter has all drafts. estimate needs "
+       "executed distributions, head needs these or a trace of overlaps; history is one rate for each position, over all "
+       "requests."},
       [](const config::Arguments& arguments, Diagnostics&) -> PolicyMaker {
         return [params = fields.read(arguments)](const PolicySetting& server) {
           return std::make_unique<SharesRows>(params, server);

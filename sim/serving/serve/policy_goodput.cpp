@@ -12,8 +12,8 @@ namespace specsim::serve {
 
 namespace {
 
-// The length with the most expected tokens a second, by the step's price and acceptance as it was in the past, each position's
-// own (SmartSpec, arXiv 2406.14066). What was seen is forgotten by `memory` a step.
+// The length with the most expected tokens per second. It uses the step's estimated time and the past acceptance of each position
+// (SmartSpec, arXiv 2406.14066). Observations are weighted by `memory` per step.
 class Goodput final : public ServerPolicy {
  public:
   struct Params {
@@ -84,13 +84,13 @@ class Goodput final : public ServerPolicy {
 ServerPolicyEntry goodput_policy() {
   using P = Goodput::Params;
   static const config::Fields<P> fields = {
-      {"longest", &P::longest, "draft length that is tried at most", config::between(1, kMaxDraftLength)},
-      {"prior", &P::prior, "acceptance of each position before anything is seen", config::between(0, 1)},
-      {"memory", &P::memory, "what a step leaves of everything seen before it", config::between(0, 1)},
+      {"longest", &P::longest, "longest draft length that is tried", config::between(1, kMaxDraftLength)},
+      {"prior", &P::prior, "assumed acceptance of each position before anything is observed", config::between(0, 1)},
+      {"memory", &P::memory, "factor on all earlier observations per step", config::between(0, 1)},
       {&P::disable, disable_fields()},
   };
-  return {{"goodput", "the draft length with the most expected tokens a second", "SmartSpec, arXiv 2406.14066", fields,
-           "Step times are the cost model's own for the batch as it stands; acceptance is that of the rounds before."},
+  return {{"goodput", "the draft length with the most expected tokens per second", "SmartSpec, arXiv 2406.14066", fields,
+           "Step times are the cost model's own for the current batch; acceptance is that of the rounds before."},
           [](const config::Arguments& arguments, Diagnostics&) -> PolicyMaker {
             return [params = fields.read(arguments)](const PolicySetting& setting) {
               return std::make_unique<Goodput>(params, setting);

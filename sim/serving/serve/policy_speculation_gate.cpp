@@ -10,7 +10,7 @@ namespace specsim::serve {
 
 namespace {
 
-// One length, until the mean acceptance of the last steps that drafted falls below a threshold; then none, for good.
+// One length, until the mean acceptance of the last steps with drafts falls below a threshold; then none, permanently.
 class SpeculationGate final : public ServerPolicy {
  public:
   struct Params {
@@ -36,7 +36,7 @@ class SpeculationGate final : public ServerPolicy {
 
  private:
   Params params_;
-  std::deque<double> rates_;  // accepted / drafted, the last step's last
+  std::deque<double> rates_;  // accepted / drafted, the newest step last
   bool closed_ = false;
 };
 
@@ -47,7 +47,7 @@ ServerPolicyEntry speculation_gate_policy() {
   static const config::Fields<P> fields = {
       {"draft_length", &P::draft_length, "tokens that every sequence drafts", config::between(1, kMaxDraftLength),
        config::required},
-      {"window", &P::window, "steps that the mean goes over (acceptance_rate_window_size)", config::between(1, 1e6),
+      {"window", &P::window, "steps over which the mean is taken (acceptance_rate_window_size)", config::between(1, 1e6),
        config::required},
       {"threshold", &P::threshold, "accepted / drafted below which nothing is drafted any more (acceptance_rate_threshold)",
        config::between(0, 1), config::required},
@@ -55,11 +55,11 @@ ServerPolicyEntry speculation_gate_policy() {
   };
   return {
       {"speculation_gate",
-       "one draft length, until the mean acceptance of the last steps falls below a threshold; no drafts after that, for good",
+       "one draft length, until the mean acceptance of the last steps falls below a threshold; no drafts after that, permanently",
        "TensorRT-LLM, SpeculationGate: tensorrt_llm/_torch/speculative/speculation_gate.py, pyexecutor/py_executor.py "
        "(_update_batch_acceptance_rate), commit 4b7d719",
        fields,
-       "A step's acceptance is that of all its sequences together, of steps that verified drafts alone. Nothing turns it on "
+       "A step's acceptance is that of all its sequences together; only steps that verified drafts count. Nothing turns it on "
        "again: one bad stretch of window steps is enough. TensorRT-LLM leaves it off unless both are set."},
       [](const config::Arguments& arguments, Diagnostics&) -> PolicyMaker {
         return [params = fields.read(arguments)](const PolicySetting&) { return std::make_unique<SpeculationGate>(params); };

@@ -19,7 +19,7 @@ class ByBatch final : public ServerPolicy {
   struct Range {
     std::uint32_t from = 1;
     std::uint32_t to = 1;
-    double from_context = 0.0;  // cached tokens a request, in the mean
+    double from_context = 0.0;  // cached tokens per request, mean of the step
     double to_context = 0.0;
     int draft_length = 0;
   };
@@ -67,8 +67,8 @@ const config::Fields<TableParams>& table_fields() {
   using P = TableParams;
   static const config::Fields<P> fields = {
       {"table", &P::table,
-       "[[from, to, draft_length], ...], where a gap goes on with the range before it; or [[from, to, context from, context to, "
-       "draft_length], ...], of which the first that holds both counts, and none drafts nothing",
+       "[[from, to, draft_length], ...], where a gap continues the range before it; or [[from, to, context from, context to, "
+       "draft_length], ...], where the first row that fits both counts, and nothing is drafted if none fits",
        config::between(0, 1e9), config::required},
       {&P::disable, disable_fields()},
   };
@@ -87,7 +87,7 @@ PolicyMaker read_table(const config::Arguments& arguments, Diagnostics& diagnost
   for (const std::vector<double>& row : table) {
     if (row.size() != (by_context ? 5U : 3U))
       return wrong(fmt::format("a row of the table has {} numbers, allowed: {}", row.size(),
-                               by_context ? "as the first, [from, to, context from, context to, draft_length]"
+                               by_context ? "like the first, [from, to, context from, context to, draft_length]"
                                           : "[from, to, draft_length], or in all rows [from, to, context from, context to, "
                                             "draft_length]"));
     for (const double x : row)

@@ -17,7 +17,7 @@ namespace specsim::serve {
 
 namespace {
 
-// Sizes that graphs are captured for, as SGLang's list for speculative decoding has them; a batch is padded up to the next one.
+// Captured graph sizes, as in SGLang's list for speculative decoding; a batch is padded up to the next one.
 std::uint32_t captured_batch(std::uint32_t batch) {
   const std::uint32_t step = batch <= 8 ? 1 : batch <= 32 ? 2 : batch <= 64 ? 4 : batch <= 256 ? 8 : 16;
   return (batch + step - 1) / step * step;
@@ -35,12 +35,13 @@ const config::Fields<ThroughputParams>& throughput_fields() {
   using P = ThroughputParams;
   static const config::Fields<P> fields = {
       {"candidates", &P::candidates,
-       "[[smallest batch, draft lengths ...], ...]; the program demands them, these are its example", config::between(0, 1e9)},
+       "[[smallest batch, draft lengths ...], ...]; SGLang requires them, the default is its example", config::between(0, 1e9)},
       {"first", &P::first,
-       "draft length that begins, --speculative-num-steps of SGLang; left out, or no candidate: the middle one of batch 1",
+       "draft length at the start, --speculative-num-steps of SGLang; default, also if it is no candidate: the median "
+       "candidate of batch 1",
        config::between(1, kMaxDraftLength)},
-      {"window", &P::window, "steps that a position's rate is the mean of", config::between(1, 1e5)},
-      {"every", &P::every, "steps from one choice to the next", config::between(1, 1e6)},
+      {"window", &P::window, "steps over which a position's rate is averaged", config::between(1, 1e5)},
+      {"every", &P::every, "steps between two choices", config::between(1, 1e6)},
       {"context", &P::context, "cached tokens of each request of the timed steps", config::between(0, 1e9)},
       {"largest_batch", &P::largest_batch, "the largest batch that is timed", config::between(1, 1e5)},
   };
@@ -100,8 +101,8 @@ class ThroughputAware final : public ServerPolicy {
       windows_[position].clear();
     length_ = best;
   }
-  // 1 and the shares of sequences that accept each position: the mean of its window, or where nothing was drafted there, the
-  // rates before it continued geometrically.
+  // 1 and the shares of sequences that accept each position: the mean of its window. If nothing was drafted there, the rates
+  // before it are continued geometrically.
   [[nodiscard]] double expected_tokens(int length) const {
     std::vector<double> rates;
     for (std::size_t at = 0; at < static_cast<std::size_t>(length); ++at) {
@@ -117,7 +118,7 @@ class ThroughputAware final : public ServerPolicy {
     }
     return std::accumulate(rates.begin(), rates.end(), 1.0);
   }
-  // As measured when the server started, at a context of its choice; batches beyond the largest cost what that does.
+  // Step times as measured when the server started, at a fixed context; batches beyond the largest timed one take its time.
   double step_seconds(std::uint32_t batch, int length) {
     const std::uint32_t priced = std::min(batch, own_.params.largest_batch);
     const auto [found, is_new] = seconds_of_.try_emplace({priced, length}, 0.0);
@@ -173,17 +174,15 @@ PolicyMaker read_throughput_aware(const config::Arguments& arguments, Diagnostic
 ServerPolicyEntry throughput_aware_policy() {
   return {
       {"throughput_aware",
-       "one draft length for the batch, out of a few: the most expected tokens a second, by steps timed beforehand",
+       "one draft length for the batch, from a few candidates: the one with the most expected tokens per second, by steps "
+       "timed at the start",
        "SGLang, sgl-project/sglang, python/sglang/srt/speculative/throughput_aware_controller.py (strategy throughput_aware), "
        "commit 088c5ab",
        throughput_fields(),
-       "A position's rate is the share of a step's sequences that accept it, in the mean over a window shared by all batches; "
-       "where "
-       "nothing was drafted the rates go on geometrically. A choice waits until every position that is drafted has a full "
-       "window, "
-       "and a shorter length empties the windows behind it. It never drafts nothing. Batches count as the captured graph that "
-       "they "
-       "are padded to.",
+       "A position's rate is the share of a step's sequences that accept it, averaged over a window shared by all batches; "
+       "beyond the drafted positions the rates continue geometrically. A choice waits until every drafted position has a full "
+       "window, and a shorter length empties the windows after it. It always drafts at least one token. Batches count as the "
+       "captured graph that they are padded to.",
        "candidates: [[1, 1, 3], [16, 1]]"},
       read_throughput_aware,
       "first"};

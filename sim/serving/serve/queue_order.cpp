@@ -12,21 +12,22 @@ namespace specsim::serve {
 
 namespace {
 
-constexpr std::size_t kMostSorted = 128;      // beyond it lpm and hrrn are too dear, and the queue is taken as it came
-constexpr std::uint32_t kInBatchTokens = 32;  // IN_BATCH_PREFIX_CACHING_CHECK_THRESHOLD and its twin
+constexpr std::size_t kMostSorted = 128;  // beyond it lpm and hrrn are too slow, and the queue stays in order of arrival
+// IN_BATCH_PREFIX_CACHING_CHECK_THRESHOLD and IN_BATCH_PREFIX_CACHING_DEPRIORITIZE_THRESHOLD
+constexpr std::uint32_t kInBatchTokens = 32;
 
 struct Waiting {
   arrivals::RequestId request = 0;
   std::vector<BlockPool::Block> hits;
-  bool later = false;    // what it shares with one before it is to be computed first
+  bool later = false;    // an earlier request in the queue computes a shared prefix first
   double missing = 1.0;  // tokens that are not cached
-  double ratio = 0.0;    // tokens that it has waited for, over `missing`
+  double ratio = 0.0;    // tokens computed while it waited, over `missing`
 };
 
 using Group = std::vector<const Waiting*>;
 
-// Depth first through the tree of cached prefixes, the branch with the most requests first; those that end at a node come behind
-// its branches.
+// Depth first through the tree of cached prefixes, the branch with the most requests first; requests that end at a node come
+// after its branches.
 void walk(const Group& group, std::size_t depth, std::vector<arrivals::RequestId>& order) {
   std::map<BlockPool::Block, Group> branches;
   Group here;
@@ -42,7 +43,7 @@ void walk(const Group& group, std::size_t depth, std::vector<arrivals::RequestId
   for (const Waiting* const one : here) order.push_back(one->request);
 }
 
-// The key of orders in which it never changes, smaller ones first.
+// The key in orders whose keys never change, smaller ones first.
 std::int64_t constant_key(QueueOrder order, arrivals::RequestId request, const EngineState& state) {
   return order == QueueOrder::lof ? -static_cast<std::int64_t>(state.at(request).limit) : state.at(request).priority;
 }
@@ -54,13 +55,13 @@ std::uint32_t random_key(arrivals::RequestId request, std::uint64_t ordering) {
 void by_prefix(QueueOrder order, const std::function<std::uint64_t(arrivals::RequestId)>& waited, const CachedBlocks& cached,
                const EngineState& state, std::deque<arrivals::RequestId>& queue) {
   std::vector<Waiting> all(queue.size());
-  std::set<std::uint64_t> ahead;  // prefixes of more than kInBatchTokens, of those that go first
+  std::set<std::uint64_t> ahead;  // uncached prefixes of more than kInBatchTokens, of requests that go first
   const std::uint32_t block = kInBatchTokens / state.pool->block_tokens();
   HashSketch& watched = state.pool->watch();
   for (std::size_t i = 0; i < queue.size(); ++i) {
     all[i].request = queue[i];
     cached.find(queue[i], state.at(queue[i]).tokens() - 1, state, all[i].hits);
-    // What it found, and what it missed first: as long as these stay, it finds the same again.
+    // Watches the blocks that it found, and the first one that it missed: while these stay the same, it finds the same again.
     for (std::uint32_t at = 0; at <= all[i].hits.size(); ++at) watched.add(CachedBlocks::hash_of(queue[i], at, state));
     all[i].missing = static_cast<double>(state.at(queue[i]).tokens() - all[i].hits.size() * state.pool->block_tokens());
     all[i].ratio = static_cast<double>(waited(queue[i])) / all[i].missing;
@@ -117,8 +118,8 @@ void OrderedQueue::leave(std::deque<arrivals::RequestId>& queue) {
   changed_ = true;
 }
 
-// Whether the queue is gone through or not, its order is that of sorting it at each step: equal keys stand as they did before,
-// which is by the keys of the steps before, as far back as both waited, and then by who came first.
+// The order is that of a stable sort at each step, also if the queue was not sorted in between. Equal keys keep their earlier
+// order: by the keys of the steps before, back to the arrival of the later request, and then by arrival.
 void OrderedQueue::order_at_random(std::deque<arrivals::RequestId>& queue) const {
   std::vector<std::pair<std::uint32_t, arrivals::RequestId>> all;
   all.reserve(queue.size());
@@ -153,7 +154,7 @@ void OrderedQueue::order(bool admits, const std::function<std::uint64_t(arrivals
     case QueueOrder::shortest_prefill_first:
       if (!state.pool->caches()) return;
       if ((order_ == QueueOrder::lpm || order_ == QueueOrder::hrrn) && queue.size() > kMostSorted) return;
-      // Sorted again it would stay as it is, where the same requests find the same blocks; hrrn goes by time as well.
+      // Sorting again would not change it if the same requests find the same blocks; hrrn depends on time as well.
       if (order_ != QueueOrder::hrrn && !changed_ && !state.pool->watched_changed()) return;
       changed_ = false;
       ++sorted_;

@@ -1,4 +1,4 @@
-// Acceptance as a config states it, read.
+// Reads acceptance from a config.
 #include "sim/foundation/base/text_file.h"
 #include "sim/foundation/config/fields.h"
 #include "sim/foundation/report/csv.h"
@@ -72,9 +72,8 @@ PlaceRates read_rates(const config::Arguments& arguments, const Rates& rates, Di
   const int given =
       (arguments.has("position_rates") ? 1 : 0) + (arguments.has("conditional_rates") ? 1 : 0) + (arguments.has("alpha") ? 1 : 0);
   if (given != 1) {
-    diagnostics.add(
-        arguments.where(),
-        fmt::format("acceptance says {} of position_rates, conditional_rates and alpha, allowed: one of them", given));
+    diagnostics.add(arguments.where(),
+                    fmt::format("acceptance has {} of position_rates, conditional_rates and alpha, allowed: one of them", given));
     return {};
   }
   if (arguments.has("alpha")) return {rates.alpha};
@@ -144,11 +143,11 @@ std::optional<StatedAcceptance> read_acceptance(const config::Value& value, Diag
   if (diagnostics.list().size() != before) return std::nullopt;
   const AcceptanceParams params = acceptance_fields().read(arguments);
   if (arguments.has("kind") && !arguments.has("trace"))
-    diagnostics.add(arguments.where("kind"), "kind stands without trace, allowed: with trace");
+    diagnostics.add(arguments.where("kind"), "kind is given without trace, allowed: with trace");
   if (arguments.has("trace")) {
     for (const char* const other : {"position_rates", "conditional_rates", "alpha", "classes", "replay"})
       if (arguments.has(other))
-        diagnostics.add(arguments.where(other), fmt::format("{} stands beside trace, allowed: one of them", other));
+        diagnostics.add(arguments.where(other), fmt::format("{} is given together with trace, allowed: one of them", other));
     if (diagnostics.list().size() != before) return std::nullopt;
     return read_recorded_acceptance(params.trace, params.kind, diagnostics);
   }
@@ -171,7 +170,7 @@ std::optional<StatedAcceptance> read_acceptance(const config::Value& value, Diag
   if (diagnostics.list().size() != before) return std::nullopt;
   if (!arguments.has("replay")) return ClassRates{std::move(classes)};
   if (classes.size() != 1) {
-    diagnostics.add(arguments.where("replay"), "replay stands beside classes, allowed: one set of rates");
+    diagnostics.add(arguments.where("replay"), "replay is given together with classes, allowed: one set of rates");
     return std::nullopt;
   }
   std::unordered_map<std::uint64_t, double> uniforms = read_uniforms(params.replay, diagnostics);

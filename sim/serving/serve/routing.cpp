@@ -18,8 +18,8 @@ class RoundRobin final : public Routing {
   }
 };
 
-// Of those with the smallest figure each in turn, by the number of the request: were it always the first of them, replicas that
-// are idle alike would get nothing.
+// Among the replicas with the smallest figure it takes turns, by the number of the request: otherwise the first of equally idle
+// replicas would get everything.
 template <class Figure>
 std::uint32_t smallest(arrivals::RequestId request, const std::vector<std::unique_ptr<Server>>& servers, const Figure& figure) {
   const auto count = static_cast<std::uint32_t>(servers.size());
@@ -47,15 +47,15 @@ class ShortestQueue final : public Routing {
   }
 };
 
-// Consistent hashing with bounded loads (Mirrokni, Thorup, Zadimoghaddam 2018) as servers' routers have it, but by the longest
-// prefix in place of a hash: a replica may hold so many times the mean of the requests, and no more.
+// Consistent hashing with bounded loads (Mirrokni, Thorup, Zadimoghaddam 2018), as in servers' routers, but by the longest prefix
+// in place of a hash. A replica may hold at most this many times the mean of the requests.
 class PrefixAffinity final : public Routing {
  public:
   explicit PrefixAffinity(double load_factor) : load_factor_(load_factor) {}
   [[nodiscard]] bool by_prefix() const override { return true; }
   [[nodiscard]] std::uint32_t replica(arrivals::RequestId request, const arrivals::RequestTrace& workload,
                                       const std::vector<std::unique_ptr<Server>>& servers) const override {
-    double all = 1.0;  // this one too
+    double all = 1.0;  // including this one
     for (const std::unique_ptr<Server>& server : servers) all += server->in_system();
     const double most = std::ceil(load_factor_ * all / static_cast<double>(servers.size()));
     const arrivals::Request& asked = workload.requests[request];
@@ -81,16 +81,17 @@ RoutingEntry prefix_affinity() {
   };
   static const config::Fields<P> fields = {
       {"load_factor", &P::load_factor,
-       "most requests of a replica, waiting or running, over the mean of all replicas: one that would get more is passed over",
+       "limit on a replica's requests, waiting or running, over the mean of all replicas: a replica that would exceed it is "
+       "skipped",
        config::between(1, 1000)},
   };
-  return {{"prefix_affinity",
-           "the replica that got the longest part of the prompt before, where it is not much fuller than the others",
-           "KubeAI's PrefixHash; Mirrokni, Thorup and Zadimoghaddam 2018", fields,
-           "Of replicas that got as much of it, the one with the fewest requests, waiting or running."},
-          [](const config::Arguments& arguments, Diagnostics&) {
-            return std::make_unique<PrefixAffinity>(fields.read(arguments).load_factor);
-          }};
+  return {
+      {"prefix_affinity", "the replica that got the longest part of the prompt before, if it is not much fuller than the others",
+       "KubeAI's PrefixHash; Mirrokni, Thorup and Zadimoghaddam 2018", fields,
+       "Among replicas that got equally much of it, the one with the fewest requests, waiting or running."},
+      [](const config::Arguments& arguments, Diagnostics&) {
+        return std::make_unique<PrefixAffinity>(fields.read(arguments).load_factor);
+      }};
 }
 
 }  // namespace
@@ -101,7 +102,8 @@ config::Registry<RoutingEntry>& routings() {
       {routing_entry<RoundRobin>("round_robin", "one replica after the other"),
        routing_entry<LeastLoaded>("least_loaded", "the replica with the fewest requests, waiting or running"),
        routing_entry<ShortestQueue>("join_shortest_queue",
-                                    "the replica with the fewest requests waiting, of several that with the fewest in all"),
+                                    "the replica with the fewest waiting requests; if several have the same number, the one "
+                                    "with the fewest in all"),
        prefix_affinity()});
   return registry;
 }

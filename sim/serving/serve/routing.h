@@ -19,7 +19,7 @@ class Routing {
   Routing(const Routing&) = delete;
   Routing& operator=(const Routing&) = delete;
   virtual ~Routing() = default;
-  // It asks for Server::known_hashes().
+  // Whether it needs Server::known_hashes().
   [[nodiscard]] virtual bool by_prefix() const { return false; }
   // The replica that serves a request which arrives now; requests come in order.
   [[nodiscard]] virtual std::uint32_t replica(arrivals::RequestId request, const arrivals::RequestTrace& workload,

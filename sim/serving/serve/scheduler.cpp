@@ -27,7 +27,7 @@ std::string Scheduler::refused_by_pool(std::uint32_t blocks, const EngineState& 
 }
 
 std::string Scheduler::refused_by_length(const arrivals::Request& request, std::uint32_t max_model_len) {
-  // A limit of their own that clients ask for may reach beyond: the server cuts that, as where nothing is asked for.
+  // A client's own limit may be larger: the server then cuts it, as if the client had given none.
   if (std::uint64_t{request.prompt} + request.output <= max_model_len) return "";
   return fmt::format("its prompt has {} tokens and its output {}, allowed: together at most max_model_len, {}", request.prompt,
                      request.output, max_model_len);
@@ -75,8 +75,7 @@ std::vector<std::string> Scheduler::idle_sentences(const RequestTraits& traits, 
   if (by_priority && traits.one_priority)
     lines.push_back(fmt::format("{} priority changes nothing: all requests have the same (column priority of a trace)", policy));
   if (caching && !traits.shared_prefixes)
-    lines.push_back(
-        fmt::format("{} changes nothing: no prompts share a prefix (sessions, and traces with hashes, have such)", cache));
+    lines.push_back(fmt::format("{} changes nothing: no prompts share a prefix (sessions and traces with hashes do)", cache));
   return lines;
 }
 

@@ -89,7 +89,7 @@ class LlamaCpp final : public Scheduler {
       const std::uint32_t room = std::min(sequence.output - sequence.emitted, options_.context - sequence.tokens());
       sequence.emitted += std::min(item.accepted + 1, room);
       const auto slot = static_cast<std::size_t>(std::find(slots_.begin(), slots_.end(), item.request) - slots_.begin());
-      // The draft's cache keeps what was accepted of its own tokens, but for the last one, which it has never read.
+      // The draft's cache keeps its own accepted tokens, except for the last one, which it has never read.
       draft_has_[slot] = std::min(draft_has_[slot], sequence.computed);
       if (sequence.emitted < sequence.output && sequence.tokens() < options_.context) continue;
       state.pool->give_back(sequence.held);
@@ -103,7 +103,7 @@ class LlamaCpp final : public Scheduler {
  private:
   static constexpr arrivals::RequestId kFree = ~arrivals::RequestId{0};
 
-  // No further than the output's end or the slot's, and not at all below draft_min.
+  // At most up to the output's end or the slot's, and not at all below draft_min.
   [[nodiscard]] std::uint32_t drafts_of(arrivals::RequestId request, const Sequence& sequence, int draft_length,
                                         const EngineState& state) const {
     if (draft_length == 0) return 0;
@@ -143,13 +143,14 @@ SchedulerEntry llama_cpp_scheduler() {
       {"context", &P::context, "tokens of a slot, prompt and output; an output ends there", config::between(2, 1e9)},
       {"n_batch", &P::batch, "tokens of a batch, which prompts fill up in the order of the slots", config::between(1, 1e9)},
       {"n_ubatch", &P::ubatch, "tokens of a pass: a batch takes as many passes as it needs", config::between(1, 1e9)},
-      {"draft_min", &P::draft_min, "drafts below which a slot drafts nothing (--draft-min)", config::between(0, 64)},
+      {"draft_min", &P::draft_min, "smallest draft: a slot that would draft fewer tokens drafts nothing (--draft-min)",
+       config::between(0, 64)},
   };
   return {{"llama_cpp", "slots that draft one after another, then one batch of their tokens and of prompts",
            "llama.cpp, tools/server/server-context.cpp (2026)", fields,
-           "First come, first served, to the first free slot, whose context is held to the request's end; nothing is preempted. "
-           "The draft works for one slot at a time, at batch 1, before the target's batch: the first time over the whole prompt, "
-           "later over what it has not seen. Chains alone."},
+           "First come, first served, to the first free slot. The slot keeps the context until the request ends; nothing is "
+           "preempted. The draft works for one slot at a time, at batch 1, before the target's batch: the first time over the "
+           "whole prompt, later over the tokens that it has not seen. Chains only."},
           [](const config::Arguments& arguments, Diagnostics&) -> SchedulerMaker {
             return [options = fields.read(arguments)] { return std::make_unique<LlamaCpp>(options); };
           },

@@ -1,5 +1,5 @@
-// SGLang's scheduler: batches of prompts go first and alone, decoding takes all that run; memory is promised by a ratio that
-// falls while nothing has to be taken back.
+// SGLang's scheduler: batches of prompts run first and separately, decoding includes all running requests; memory is promised by
+// a ratio that falls while no request has to be retracted.
 #include "sim/serving/serve/cached_blocks.h"
 #include "sim/serving/serve/queue_order.h"
 
@@ -23,15 +23,15 @@ struct SglangOptions {
   QueueOrder order = QueueOrder::fcfs;
 };
 
-// Tokens of an output that an admission counts on at most, and how the ratio moves (SGLANG_CLIP_MAX_NEW_TOKENS_ESTIMATION and
-// its kin).
+// Most tokens of an output that an admission reserves, and how the ratio changes (SGLANG_CLIP_MAX_NEW_TOKENS_ESTIMATION and
+// related variables).
 constexpr std::uint32_t kMostReserved = 4096;
 constexpr double kFirstRatio = 0.7;
 constexpr double kLastRatioShare = 0.14;
 constexpr double kDecaySteps = 600.0;
 constexpr double kStepsAfterRetraction = 20.0;
-// Requests at once where nothing is said and nothing is drafted: so many for each request of max_model_len that the pool holds,
-// between two bounds (ModelRunner.init_memory_pool).
+// Default limit of requests at once without speculation: this many for each request of max_model_len that the pool holds, between
+// two bounds (ModelRunner.init_memory_pool).
 constexpr double kRunningEachLongest = 512.0;
 constexpr double kFewestRunning = 2048.0;
 constexpr double kMostRunning = 4096.0;
@@ -66,7 +66,7 @@ class Sglang final : public Scheduler {
 
   [[nodiscard]] std::string refusal(const arrivals::Request& request, const EngineState& state) const override {
     if (std::string why = refused_by_length(request, options_.max_model_len); !why.empty()) return why;
-    // What an admission to an idle engine asks for: the prompt, the output as far as it is reserved, and a block.
+    // Tokens that an admission to an idle engine needs: the prompt, the reserved part of the output, and a block.
     const std::uint32_t page = state.pool->block_tokens();
     if (options_.chunked_prefill_size > 0 && options_.chunked_prefill_size < std::min(page, request.prompt))
       return fmt::format("chunked_prefill_size is {} and its prompt has {} tokens, allowed: at least a block, {}",
@@ -93,7 +93,7 @@ class Sglang final : public Scheduler {
     if (step.items.empty()) {
       decode_batch(state, step);
       complete_step(state, step, waiting());
-    } else {  // what is drafted after prompts is verified with those that decode
+    } else {  // drafts made after prompts are verified together with the decoding requests
       complete_step(state, step, waiting(), running_);
     }
   }
@@ -101,7 +101,7 @@ class Sglang final : public Scheduler {
   void update(EngineState& state, const Step& step, std::vector<arrivals::RequestId>& finished) override {
     for (const Item& item : step.items) {
       Sequence& sequence = state.at(item.request);
-      // What a batch of prompts computed is found by the batches behind it.
+      // Later batches of prompts find the blocks that this batch computed.
       if (item.prefill && state.pool->caches()) cached_.name(item.request, sequence.computed, state);
       if (!item.emits) continue;
       sequence.computed -= item.drafts - item.accepted;
@@ -120,7 +120,7 @@ class Sglang final : public Scheduler {
   }
 
  private:
-  // Requests that run at once at most.
+  // Most requests that run at once.
   [[nodiscard]] std::size_t most_running(const EngineState& state) const {
     if (options_.max_running_requests > 0) return options_.max_running_requests;
     if (state.policy != nullptr) return cost::kSglangRunsSpeculating;
@@ -153,7 +153,7 @@ class Sglang final : public Scheduler {
     sequence.held = 0;
   }
 
-  // Tokens of their outputs that running requests are promised.
+  // Reserved tokens of the outputs of running requests.
   [[nodiscard]] double promised(const EngineState& state) const {
     double tokens = 0.0;
     for (const arrivals::RequestId id : running_) {
@@ -200,7 +200,7 @@ class Sglang final : public Scheduler {
       const bool decodes = sequence.came_computed();
       if (state.pool->caches() && !decodes) cached_.find(request, sequence.tokens() - 1, state, hits_);
       const auto found = static_cast<std::uint32_t>(hits_.size()) * state.pool->block_tokens();
-      // Hits that nobody uses are among the free blocks, and no longer once they are used.
+      // Unused cached blocks count as free until a request uses them.
       const double woken = state.pool->caches() ? CachedBlocks::among_free(hits_, *state.pool) * state.pool->block_tokens() : 0.0;
       const std::uint32_t whole = sequence.tokens() - found;
       const double reserve = std::min(sequence.limit - sequence.emitted, kMostReserved);
@@ -288,13 +288,13 @@ class Sglang final : public Scheduler {
   double first_ratio_;
   double last_ratio_;
   double ratio_;
-  bool chunked_ = false;  // a prompt is cut, and goes on in the next step
+  bool chunked_ = false;  // a prompt is cut, and continues in the next step
   arrivals::RequestId chunked_request_ = 0;
   CachedBlocks cached_;                 // with the radix cache
-  std::vector<BlockPool::Block> hits_;  // blocks that the request at hand finds
+  std::vector<BlockPool::Block> hits_;  // cached blocks of the current request
   std::uint64_t prompt_tokens_ = 0;     // computed so far
   std::unordered_map<arrivals::RequestId, std::uint64_t>
-      arrived_at_;  // prompt_tokens_ when it arrived first, where the order asks for it
+      arrived_at_;  // prompt_tokens_ when it first arrived, if the order needs it
 };
 
 }  // namespace
@@ -302,32 +302,33 @@ class Sglang final : public Scheduler {
 SchedulerEntry sglang_scheduler() {
   using P = SglangOptions;
   static const config::Fields<P> fields = {
-      {"max_prefill_tokens", &P::max_prefill_tokens, "tokens of prompts in a step at most, but one prompt always fits",
+      {"max_prefill_tokens", &P::max_prefill_tokens, "most tokens of prompts in a step, but one prompt always fits",
        config::between(1, 1e9)},
       {"chunked_prefill_size", &P::chunked_prefill_size,
-       "tokens of prompts in a step at most, the last of which is cut; 0: never cut", config::between(0, 1e9)},
+       "most tokens of prompts in a step, the last of which is cut; 0: never cut", config::between(0, 1e9)},
       {"max_running_requests", &P::max_running_requests,
-       "requests that run at once at most; 0: the server's own, 48 where it speculates, else 512 for each max_model_len that the "
+       "most requests that run at once; 0: the server's default, 48 with speculation, else 512 for each max_model_len that the "
        "pool holds, between 2,048 and 4,096",
        config::between(0, 1e9)},
-      {"max_model_len", &P::max_model_len, "prompt and output of a request at most", config::between(2, 1e9)},
+      {"max_model_len", &P::max_model_len, "most tokens of a request, prompt and output", config::between(2, 1e9)},
       {"schedule_conservativeness", &P::schedule_conservativeness, "factor on the share of outputs that an admission reserves",
        config::between(0.01, 10)},
       {"schedule_policy", &P::order,
-       "who is admitted first: in order of arrival, the longest cached prefix (beyond 128 waiting in order of arrival), the "
-       "most requested branch of the tree, the longest output, at random, by priority, the highest ratio of waiting (in tokens "
-       "of prompts computed meanwhile; beyond 128 waiting in order of arrival) to uncached tokens, the fewest uncached tokens",
+       "which request is admitted first: in order of arrival, the longest cached prefix (beyond 128 waiting in order of "
+       "arrival), the most requested branch of the tree, the longest output, at random, by priority, the highest ratio of "
+       "waiting (in tokens of prompts computed meanwhile; beyond 128 waiting in order of arrival) to uncached tokens, the "
+       "fewest uncached tokens",
        queue_order_words()},
       {"radix_cache", &P::radix_cache, "equal prefixes are computed once, in whole blocks"},
   };
   return {
-      {"sglang", "batches of prompts first and alone, then all that run decode; retraction where memory ends",
+      {"sglang", "batches of prompts first and separately, then all running requests decode; retraction when memory runs out",
        "SGLang, python/sglang/srt/managers/schedule_policy.py and scheduler.py (2025, 2026)", fields,
-       "An admission counts on what runs to need new_token_ratio of its remaining limit (at most 4,096 tokens each): 0.7 at "
-       "first, falling over 600 decoding steps to 0.098, set anew by a retraction. Retracted are the shortest outputs, with "
-       "speculation the last of the batch; they lose what they computed beyond the cached prefix and go to the end of the queue. "
-       "Orders by cached tokens (lpm, dfs-weight, hrrn, shortest-prefill-first) are fcfs without radix_cache, as the server has "
-       "it. With them a request that shares more than 32 tokens with one before it in the queue, and has no more than "
+       "An admission assumes that running requests need new_token_ratio of their remaining limit (at most 4,096 tokens each): "
+       "0.7 at first, falling over 600 decoding steps to 0.098, reset by a retraction. The shortest outputs are retracted, "
+       "with speculation the last of the batch; they lose everything computed beyond the cached prefix and go to the end of "
+       "the queue. Orders by cached tokens (lpm, dfs-weight, hrrn, shortest-prefill-first) are fcfs without radix_cache, as in "
+       "the server. With them a request that shares more than 32 tokens with one before it in the queue, and has no more than "
        "32 in the cache, waits for that one."},
       [](const config::Arguments& arguments, Diagnostics&) -> SchedulerMaker {
         return [options = fields.read(arguments)] { return std::make_unique<Sglang>(options); };

@@ -1,4 +1,5 @@
-// A static batch: requests that wait are taken together, computed together, and the next batch begins when the last has ended.
+// A static batch: waiting requests are admitted together and computed together, and the next batch begins when the last sequence
+// has ended.
 #include "sim/serving/serve/scheduler.h"
 
 #include <algorithm>
@@ -62,10 +63,11 @@ SchedulerEntry static_batch_scheduler() {
     std::uint32_t batch = 0;
   };
   static const config::Fields<P> fields = {
-      {"batch", &P::batch, "requests of a batch at most", config::between(1, 1e7), config::required},
+      {"batch", &P::batch, "most requests of a batch", config::between(1, 1e7), config::required},
   };
   return {{"static", "batches that begin together; the next one when the last sequence has ended", "", fields,
-           "Blocks are kept to the end of each output, so nothing is ever preempted. What a placement does to one batch."},
+           "Blocks are kept to the end of each output, so nothing is ever preempted. A placement treats one batch in the same "
+           "way."},
           [](const config::Arguments& arguments, Diagnostics&) -> SchedulerMaker {
             return [batch = fields.read(arguments).batch] { return std::make_unique<StaticBatch>(batch); };
           }};

@@ -1,4 +1,5 @@
-// TensorRT-LLM's two stages: which requests the cache has room for, then which of their tokens a step computes.
+// TensorRT-LLM's two stages: the first selects the requests that fit the cache, the second selects their tokens for
+// the next step.
 #include "sim/serving/serve/scheduler.h"
 
 #include <fmt/format.h>
@@ -19,7 +20,7 @@ struct TrtllmOptions {
 class Trtllm final : public Scheduler {
  public:
   explicit Trtllm(const TrtllmOptions& options) : options_(options) {}
-  // KvCacheCreator of _torch/pyexecutor/_util.py (2026): the largest step is run, of prompts, whose logits are few.
+  // KvCacheCreator of _torch/pyexecutor/_util.py (2026): the server runs the largest step, of prompts, which have few logits.
   [[nodiscard]] std::optional<cost::StepLimits> profiled() const override {
     return cost::StepLimits{static_cast<double>(options_.max_num_tokens), 0.0};
   }
@@ -50,7 +51,7 @@ class Trtllm final : public Scheduler {
   static std::uint32_t to_completion(std::uint32_t prompt, std::uint32_t output, const EngineState& state) {
     return state.pool->blocks_for(std::uint64_t{prompt} + output + state.lookahead);
   }
-  // Blocks of the next step of a sequence that decodes.
+  // Blocks for the next step of a sequence that decodes.
   static std::uint32_t next_step(const Sequence& sequence, const EngineState& state) {
     return state.pool->blocks_for(std::uint64_t{sequence.in_prefill() ? sequence.prefill_target : sequence.computed} + 1 +
                                   state.widest);
@@ -62,7 +63,7 @@ class Trtllm final : public Scheduler {
     sequence.held = blocks;
   }
 
-  // Where the next step of all that run does not fit, the last started are paused.
+  // If the next step of all running requests does not fit, pauses those started last.
   void make_room(EngineState& state, Step& step) {
     if (state.pool->unlimited()) return;
     const auto missing = [&] {
@@ -101,7 +102,7 @@ class Trtllm final : public Scheduler {
     }
   }
 
-  // Decoding requests cost their tokens first, then contexts are cut to what is left, in whole blocks but for the last piece.
+  // Decoding requests use the budget first, then contexts are cut to the rest, in whole blocks except for the last piece.
   void micro_batch(EngineState& state, Step& step) {
     std::int64_t budget = options_.max_num_tokens;
     for (const bool contexts : {false, true})
@@ -130,7 +131,7 @@ class Trtllm final : public Scheduler {
   TrtllmOptions options_;
 };
 
-// BuildConfig's, which trtllm-serve takes.
+// Defaults of BuildConfig, which trtllm-serve uses.
 std::vector<std::pair<std::string, std::int64_t>> defaults_of_trtllm(const cost::Hardware& /*hardware*/) {
   return {{"max_batch_size", 2048}, {"max_num_tokens", static_cast<std::int64_t>(cost::kTrtllmStep.rows)}};
 }
@@ -141,16 +142,16 @@ SchedulerEntry trtllm_scheduler() {
   using P = TrtllmOptions;
   static const config::Fields<P> fields = {
       {"capacity", &P::max_utilization,
-       "guaranteed_no_evict: room to the end of every output, nothing is ever paused; max_utilization: room for the next step, "
-       "the last started is paused where it ends",
+       "guaranteed_no_evict: room to the end of every output, nothing is ever paused; max_utilization: room for the next step "
+       "only, the last started request is paused if memory runs out",
        config::one_of<bool>({{"guaranteed_no_evict", false}, {"max_utilization", true}})},
-      {"max_batch_size", &P::max_batch_size, "requests that run at once at most", config::between(1, 1e7)},
-      {"max_num_tokens", &P::max_num_tokens, "tokens that a step computes at most", config::between(1, 1e9)},
+      {"max_batch_size", &P::max_batch_size, "most requests that run at once", config::between(1, 1e7)},
+      {"max_num_tokens", &P::max_num_tokens, "most tokens that a step computes", config::between(1, 1e9)},
       {"chunked_context", &P::chunked_context, "a prompt may be cut into several steps, at whole blocks"},
   };
-  return {{"trtllm", "requests are admitted where the cache has room to their end, or for their next step alone",
+  return {{"trtllm", "requests are admitted if the cache has room to their end, or only for their next step",
            "TensorRT-LLM, capacityScheduler.cpp and microBatchScheduler.cpp (2026)", fields,
-           "First come, first served. Drafts count fully to max_num_tokens."},
+           "First come, first served. Drafts count fully against max_num_tokens."},
           [](const config::Arguments& arguments, Diagnostics&) -> SchedulerMaker {
             return [options = fields.read(arguments)] { return std::make_unique<Trtllm>(options); };
           },

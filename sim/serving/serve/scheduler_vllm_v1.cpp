@@ -35,7 +35,8 @@ class VllmV1 final : public Scheduler {
   [[nodiscard]] std::vector<std::string> idle_options(const RequestTraits& traits) const override {
     return idle_sentences(traits, "policy", options_.by_priority, "prefix_caching", options_.prefix_caching);
   }
-  // VllmConfig._set_max_num_scheduled_tokens: what a draft model lays into the batch comes out of the budget (issue 50708).
+  // VllmConfig._set_max_num_scheduled_tokens: rows that a draft model adds to the batch are subtracted from the budget (issue
+  // 50708).
   [[nodiscard]] std::string refused_start(std::uint32_t extra_rows) const override {
     const std::uint64_t reserved = std::uint64_t{extra_rows} * options_.max_num_seqs;
     if (reserved < options_.max_num_batched_tokens) return "";
@@ -45,7 +46,7 @@ class VllmV1 final : public Scheduler {
   }
   [[nodiscard]] std::string doubt() const override {  // SchedulerConfig.verify_max_model_len
     if (options_.max_num_batched_tokens >= options_.max_num_seqs) return "";
-    return fmt::format("vLLM does not start with max_num_batched_tokens ({}) below max_num_seqs ({}); simulated as it stands",
+    return fmt::format("vLLM does not start with max_num_batched_tokens ({}) below max_num_seqs ({}); simulated as given",
                        options_.max_num_batched_tokens, options_.max_num_seqs);
   }
   [[nodiscard]] std::optional<cost::StepLimits> profiled() const override {
@@ -73,7 +74,7 @@ class VllmV1 final : public Scheduler {
     schedule_running(state, step, budget);
     if (step.preempted == 0) schedule_waiting(state, step, budget);
     ++schedulings_;
-    // Drafts in flight of a sequence that is not scheduled now are given up.
+    // Drops the drafts in flight of a sequence that is not scheduled now.
     if (options_.asynchronous && step.items.size() < running_.size()) {
       for (const Item& item : step.items) state.at(item.request).scheduled_in = schedulings_;
       for (const arrivals::RequestId id : running_)
@@ -104,7 +105,7 @@ class VllmV1 final : public Scheduler {
       const std::uint32_t room = std::min(sequence.output - sequence.emitted, longest - sequence.tokens());
       sequence.emitted += std::min(item.accepted + 1, room);
       if (room <= item.accepted + 1) {
-        // AsyncScheduler names the blocks of what a step gave before a request that ends frees them: all but its last token's.
+        // AsyncScheduler registers the blocks of a step's tokens before a request that ends frees them: all but its last token's.
         if (asynchronous && state.pool->caches() && sequence.status == Status::running)
           cached_.name(item.request, sequence.tokens() - 1, state);
         finish(item.request, sequence, state);
@@ -169,12 +170,12 @@ class VllmV1 final : public Scheduler {
     for (std::size_t i = 0; i < running_.size() && budget > 0;) {
       const arrivals::RequestId request = running_[i];
       Sequence& sequence = state.at(request);
-      // It reaches its end with what is in flight, whatever is accepted.
+      // It reaches its end with the tokens in flight, whatever is accepted.
       if (sequence.placeholders > 0 && sequence.computed + 2 - sequence.placeholders >= sequence.prompt + sequence.limit) {
         ++i;
         continue;
       }
-      // The usual step of a decoding sequence: its last token and its drafts, which nothing cuts, in blocks that it holds.
+      // The usual step of a decoding sequence: its last token and all of its drafts, in blocks that it already has.
       std::uint32_t drafts = sequence.spec;
       std::uint32_t rows = 1 + drafts;
       bool prefill = sequence.in_prefill();
@@ -200,7 +201,7 @@ class VllmV1 final : public Scheduler {
     }
   }
 
-  // Blocks for the running request number `i`, from others where none are free. False: it was preempted itself.
+  // Blocks for the running request number `i`, from others if none are free. False: it was preempted itself.
   bool make_room(arrivals::RequestId request, Sequence& sequence, std::uint32_t rows, EngineState& state, Step& step,
                  std::size_t& i, std::int64_t& budget) {
     while (!allocate(request, sequence, rows, state, false)) {
@@ -229,7 +230,7 @@ class VllmV1 final : public Scheduler {
         cached_.find(request, sequence.tokens() - 1, state, hits_);  // the last token is always computed
         if (state.drafts_cached && !hits_.empty()) hits_.pop_back();
       }
-      // What was computed elsewhere needs blocks here, and no row but its last token's.
+      // A prompt that was computed elsewhere needs blocks here, but no row except its last token's.
       const std::uint32_t cached =
           decodes ? sequence.tokens() - 1 : static_cast<std::uint32_t>(hits_.size()) * state.pool->block_tokens();
       std::int64_t fresh = std::int64_t{sequence.tokens()} - cached;
@@ -249,7 +250,7 @@ class VllmV1 final : public Scheduler {
     }
   }
 
-  // Room for `rows` more tokens and the drafts' slots behind them. At an admission hits_ are the sequence's first blocks.
+  // Room for `rows` more tokens and the drafts' slots after them. At an admission hits_ are the sequence's first blocks.
   bool allocate(arrivals::RequestId request, Sequence& sequence, std::uint32_t rows, EngineState& state, bool admission) {
     BlockPool& pool = *state.pool;
     if (pool.unlimited() && !pool.caches()) return true;
@@ -275,7 +276,7 @@ class VllmV1 final : public Scheduler {
     if (admission) cached_.begin(request, hits_, state);
     cached_.extend(request, need, state);
     sequence.held = held + need;
-    // Blocks of tokens that are known get names, not those of drafts.
+    // Only blocks of known tokens are registered in the prefix cache, not those of drafts.
     cached_.name(request, std::min(sequence.computed + rows, sequence.tokens()), state);
     return true;
   }
@@ -312,32 +313,32 @@ std::vector<std::pair<std::string, std::int64_t>> defaults_by_gpu(const cost::Ha
 SchedulerEntry vllm_v1_scheduler() {
   using P = VllmOptions;
   static const config::Fields<P> fields = {
-      {"max_num_batched_tokens", &P::max_num_batched_tokens, "tokens that a step computes at most", config::between(1, 1e9)},
-      {"max_num_seqs", &P::max_num_seqs, "requests that run at once at most", config::between(1, 1e9)},
-      {"max_model_len", &P::max_model_len, "prompt and output of a request at most", config::between(2, 1e9)},
+      {"max_num_batched_tokens", &P::max_num_batched_tokens, "most tokens that a step computes", config::between(1, 1e9)},
+      {"max_num_seqs", &P::max_num_seqs, "most requests that run at once", config::between(1, 1e9)},
+      {"max_model_len", &P::max_model_len, "most tokens of a request, prompt and output", config::between(2, 1e9)},
       {"long_prefill_token_threshold", &P::long_prefill_token_threshold, "most tokens of one request in a step; 0: no limit",
        config::between(0, 1e9)},
       {"chunked_prefill", &P::chunked_prefill, "a prompt may be cut into several steps"},
-      {"policy", &P::by_priority, "who goes first, and who is preempted",
+      {"policy", &P::by_priority, "which request goes first, and which is preempted",
        config::one_of<bool>({{"fcfs", false}, {"priority", true}})},
-      {"async", &P::asynchronous, "a step is scheduled while the one before it runs: the host's time passes behind the GPU's"},
-      {"reserve_full_isl", &P::reserve_full_isl, "a request is admitted only where its whole prompt fits the pool"},
+      {"async", &P::asynchronous,
+       "a step is scheduled while the one before it runs, so that the host's time is hidden by the GPU's"},
+      {"reserve_full_isl", &P::reserve_full_isl, "a request is admitted only if its whole prompt fits the pool"},
       {"watermark", &P::watermark, "share of the pool that an admission leaves free while others run", config::between(0, 0.5)},
       {"prefix_caching", &P::prefix_caching, "blocks of equal prefixes are computed once"},
   };
-  return {{"vllm_v1",
-           "one budget of tokens a step for prompts and decoding alike, running requests first; preemption by recomputation",
-           "vLLM, vllm/v1/core/sched/scheduler.py (2026)", fields,
-           "A draft's tokens count to the budget; drafts are cut where the budget or max_model_len ends. A decoding request "
-           "needs blocks for its "
-           "drafts and as many slots again where the draft keeps a cache."},
-          [](const config::Arguments& arguments, Diagnostics&) -> SchedulerMaker {
-            return [options = fields.read(arguments)] { return std::make_unique<VllmV1>(options); };
-          },
-          "",
-          "vllm",
-          "vLLM",
-          defaults_by_gpu};
+  return {
+      {"vllm_v1", "one budget of tokens per step for prompts and decoding, running requests first; preemption by recomputation",
+       "vLLM, vllm/v1/core/sched/scheduler.py (2026)", fields,
+       "A draft's tokens count against the budget; drafts are cut at the end of the budget or of max_model_len. A decoding "
+       "request needs blocks for its drafts, and as many slots again if the draft keeps a cache."},
+      [](const config::Arguments& arguments, Diagnostics&) -> SchedulerMaker {
+        return [options = fields.read(arguments)] { return std::make_unique<VllmV1>(options); };
+      },
+      "",
+      "vllm",
+      "vLLM",
+      defaults_by_gpu};
 }
 
 }  // namespace specsim::serve

@@ -12,7 +12,7 @@ namespace specsim::serve {
 namespace {
 
 constexpr std::uint32_t kMostGraphRows = 512;  // the largest size that vLLM captures
-// Gaps beyond this are sorted, and equal ones joined.
+// Beyond this number, gaps are sorted and equal ones joined.
 constexpr std::size_t kGapsKept = std::size_t{1} << 22;
 
 }  // namespace
@@ -70,7 +70,7 @@ void Server::begin_steps(arrivals::Picoseconds now) {
   state_.now = now;
   if (ends_ == arrivals::kNever && !composed_) {
     parts_.scheduler->schedule(state_, current_);
-    // Whoever gave up its own blocks can be admitted again by the next scheduling, for which an idle engine does not wait.
+    // A request that gave up its own blocks can be admitted again by the next scheduling. An idle engine schedules again at once.
     if (current_.items.empty() && current_.preempted > 0) parts_.scheduler->schedule(state_, current_);
     if (current_.items.empty()) return;
     begin_pass(now);
@@ -80,7 +80,7 @@ void Server::begin_steps(arrivals::Picoseconds now) {
   has_queued_ = !queued_.items.empty();
 }
 
-// What the draft's passes of the running step compute, by the block that each sequence drafts.
+// Sums up the rows of the draft's passes in the running step, from the block that each sequence drafts.
 void Server::sum_draft_rows() {
   draft_rows_.clear();
   for (const Item& item : current_.items) {
@@ -117,7 +117,7 @@ void Server::begin_together(arrivals::Picoseconds now, arrivals::Picoseconds lon
   run(now);
 }
 
-// How many of each sequence's drafts the step verifies, as the policy shares rows out.
+// How many of each sequence's drafts the step verifies, as the policy shares out the rows.
 void Server::share_rows() {
   SharedStep step{static_cast<std::uint32_t>(current_.items.size())};
   const bool looks = parts_.policy->confidence() != draft::Confidence::history;
@@ -137,7 +137,8 @@ void Server::share_rows() {
   for (Item& item : current_.items) item.verified = item.drafts > 0 ? of_chains_[chain++] : 0;
 }
 
-// What is accepted of an item's drafts. Rounds that are played go on from where the request's last one ended, plain ones too.
+// The accepted part of an item's drafts. Rounds that are played continue from the end of the request's last one, also without
+// drafts.
 void Server::play(Item& item, const Sequence& sequence) {
   if (sequence.status == Status::finished) return;
   if (rounds_ == nullptr)
@@ -168,7 +169,7 @@ void Server::compose() {
     play(item, sequence);
     if (sequence.status != Status::finished) rejected += item.verified - item.accepted;
     const std::uint32_t computed = item.computed();
-    // A request that has stopped drafting is told of its plain rounds, so that it may begin again.
+    // The policy also observes rounds without drafts of a request that has stopped drafting, so that it can start again.
     if (per_request_ && !item.prefill && sequence.status != Status::finished &&
         (item.drafts > 0 || parts_.policy->of_request(item.request, parts_.policy->longest()) == 0))
       parts_.policy->observe_request(item.request, static_cast<int>(item.drafts), static_cast<int>(item.accepted));
@@ -182,7 +183,7 @@ void Server::compose() {
       work.prompts.rows += item.rows;
       work.prompts.cached += before;
       work.prompts.pairs += item.rows * (before + 0.5 * (item.rows + 1.0));
-    } else {  // in whole numbers, which are quicker, and whose sums are the same
+    } else {  // in whole numbers, which are faster and give the same sums
       uniform = uniform && computed == first_rows;
       draft_rows += item.verified;
       decoding_cached += before;
@@ -251,7 +252,7 @@ void Server::add_gap(const Gap& gap) {
   gaps_.push_back(gap);
 }
 
-// The chunk of tokens that a sequence got, which was not there when its step began.
+// The chunk of tokens that a sequence got, if it did not run when its step began.
 void Server::account_chunk(Sequence& sequence, std::uint32_t got, arrivals::Picoseconds now) {
   if (got == 0) return;
   if (sequence.first_token == arrivals::kNever) {
@@ -266,7 +267,7 @@ void Server::account_chunk(Sequence& sequence, std::uint32_t got, arrivals::Pico
   sequence.last_token = now;
 }
 
-// Notes where the step's time went for each of its sequences, and the chunks of tokens that they got.
+// Records the causes of the step's time for each of its sequences, and their chunks of tokens.
 void Server::account(arrivals::Picoseconds now) {
   const StepPrice price = price_;
   const arrivals::Picoseconds began = began_;
@@ -275,14 +276,14 @@ void Server::account(arrivals::Picoseconds now) {
   for (const Item& item : current_.items) {
     Sequence& sequence = state_.at(item.request);
     const std::uint32_t got = sequence.emitted - item.emitted_before;
-    // It ended with the step before, when this one was scheduled already.
+    // It ended with the step before, after this step was scheduled.
     if (sequence.status == Status::finished && sequence.last_token == began && got == 0) continue;
     if (item.prefill) {
       sequence.spent[static_cast<std::size_t>(sequence.resumed ? Cause::recompute : Cause::prefill)] += now - sequence.since;
       if (item.emits) sequence.resumed = false;
     } else {
       if (sequence.since != began) {
-        // What came over a link waits for the running step to end, with its first step scheduled behind it already.
+        // A request whose cache came over a link waits for the running step to end; its own first step is already scheduled next.
         const Cause waited = sequence.moved && sequence.rounds == 0 ? Cause::queue : Cause::stalled;
         sequence.spent[static_cast<std::size_t>(waited)] += began - sequence.since;
       }
@@ -305,8 +306,8 @@ void Server::account(arrivals::Picoseconds now) {
   largest_chunk_ = std::max(largest_chunk_, 1U);
 }
 
-// The policy learns what was accepted. A request that ended may still stand in the step that was scheduled behind its last one,
-// and is forgotten after that.
+// Reports the accepted counts to the policy. A request that ended may still be in the step that was already scheduled next, and
+// is forgotten after that step.
 void Server::tell_shared(const std::vector<arrivals::RequestId>& finished) {
   taken_.clear();
   for (const Item& item : current_.items)

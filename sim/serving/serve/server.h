@@ -1,4 +1,4 @@
-// One engine: schedules steps, prices them, and takes account of what they give.
+// One engine: schedules steps, estimates their times, and applies their results.
 #pragma once
 
 #include "sim/serving/serve/acceptance.h"
@@ -13,23 +13,24 @@
 
 namespace specsim::serve {
 
-// A chunk of tokens that a sequence got so long after the one before; equal ones together.
+// A time between two chunks of tokens of a sequence, and how many chunks had it.
 struct Gap {
   arrivals::Picoseconds length = 0;
   std::uint32_t tokens = 1;
   std::uint32_t count = 1;
 };
 
-// What an engine did in all.
+// Totals of an engine.
 struct ServerTotals {
   std::uint64_t steps = 0;
   std::uint64_t prefill_steps = 0;  // steps that computed tokens of prompts
   std::uint64_t rows = 0;
   std::uint64_t draft_rows = 0;
-  std::uint64_t rounds = 0;         // rounds of decoding: each sequence of each step that decodes has one
-  std::uint64_t uniform_steps = 0;  // steps in which all sequences have as many rows, so that a full CUDA graph can hold them
-  std::uint64_t mixed_steps = 0;    // steps in which they have not
-  std::uint64_t eager_steps = 0;    // steps of more rows than the largest CUDA graph
+  std::uint64_t rounds = 0;  // rounds of decoding: each sequence of each step that decodes has one
+  // steps in which all sequences have equally many rows, so that a full CUDA graph can hold them
+  std::uint64_t uniform_steps = 0;
+  std::uint64_t mixed_steps = 0;  // other steps
+  std::uint64_t eager_steps = 0;  // steps of more rows than the largest CUDA graph
   std::uint32_t largest_batch = 0;
   std::uint32_t fewest_free_blocks = 0;
   double batch_ps = 0.0;  // integral of the batch over steps
@@ -78,21 +79,22 @@ class Server {
 
   [[nodiscard]] std::string refusal(const arrivals::Request& request) const { return parts_.scheduler->refusal(request, state_); }
   void arrive(arrivals::RequestId request, arrivals::Picoseconds now);
-  // For routing by prefix: how many of a prompt's first hashes came here with requests before it, as a router in front of the
-  // server knows it; and what a request that is sent here adds.
+  // For routing by prefix: how many of a prompt's first hashes were sent here with earlier requests, as a router in front of the
+  // server knows it; and the hashes that a new request adds.
   [[nodiscard]] std::uint32_t known_hashes(const arrivals::Request& request) const;
   void remember(const arrivals::Request& request);
-  // When the running step ends; kNever where none runs.
+  // When the running step ends; kNever if none runs.
   [[nodiscard]] arrivals::Picoseconds next() const { return ends_; }
   [[nodiscard]] bool idle() const { return ends_ == arrivals::kNever; }
   // Requests in the running step.
   [[nodiscard]] std::uint32_t batch() const { return idle() ? 0 : static_cast<std::uint32_t>(current_.items.size()); }
-  // Called at next(), when the step's tokens come. `finished` gets the requests that end.
+  // Called at next(), when the step's tokens are ready. `finished` gets the requests that end.
   void finish_step(arrivals::Picoseconds now, std::vector<arrivals::RequestId>& finished);
-  // Called behind finish_step, and when a request arrives at an idle engine: schedules what can be computed.
+  // Called after finish_step, and when a request arrives at an idle engine: schedules the next computations.
   void begin_steps(arrivals::Picoseconds now);
-  // For an engine in step with others, after begin_steps(). scheduled_rows(): rows of the step that is scheduled, 0 where there
-  // is none; beside(): how long it takes beside theirs; begin_together(): the step begins, and ends with the slowest.
+  // For an engine in step with others, after begin_steps(). scheduled_rows(): rows of the scheduled step, 0 if there is none;
+  // `beside()`: how long it takes together with the others' rows; begin_together(): the step begins, and ends with the slowest
+  // engine.
   [[nodiscard]] double scheduled_rows() const { return composed_ ? work_.prompts.rows + work_.decoding.rows : 0.0; }
   [[nodiscard]] arrivals::Picoseconds beside(const cost::OtherEngines& peers);
   void begin_together(arrivals::Picoseconds now, arrivals::Picoseconds longest);
@@ -121,7 +123,7 @@ class Server {
   EngineState state_;
   StepObserver* observer_;
   Step current_;
-  Step queued_;  // the step behind it, where the scheduler is asynchronous
+  Step queued_;  // the step after it, if the scheduler is asynchronous
   bool has_queued_ = false;
   arrivals::Picoseconds began_ = 0;
   arrivals::Picoseconds ends_ = arrivals::kNever;
@@ -139,12 +141,12 @@ class Server {
   std::uint32_t largest_chunk_ = 0;        // the largest chunk of the running step
   bool per_request_ = false;
   std::unordered_set<std::uint64_t> remembered_;  // hashes
-  std::vector<double> draft_rows_;                // [pass]: of the running step, where sequences draft blocks of their own
+  std::vector<double> draft_rows_;                // [pass]: of the running step, if sequences draft blocks of their own
   std::vector<std::uint32_t> verified_;           // [position]: for the policy
   std::vector<std::uint32_t> accepted_;
-  // Where the policy shares rows out:
+  // If the policy shares out rows:
   std::unique_ptr<Rounds> rounds_;          // else nullptr
-  std::vector<DraftedChain> chains_;        // the running step's, or of the one that waits
+  std::vector<DraftedChain> chains_;        // of the running step, or of the one that waits
   std::vector<std::uint32_t> of_chains_;    // [chain]: drafts that are verified
   std::vector<std::uint32_t> taken_;        // [chain]: drafts that are accepted
   std::vector<arrivals::RequestId> ended_;  // with the step before

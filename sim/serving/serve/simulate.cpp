@@ -19,7 +19,8 @@ struct Transit {
   arrivals::Picoseconds arrives = 0;
 };
 
-// The earliest of the engines' next moments, as a tournament of pairs: a step of one among hundreds looks at a few of them.
+// The earliest of the engines' next moments, as a tournament of pairs: an update of one engine among hundreds only looks at a few
+// of them.
 class Moments {
  public:
   explicit Moments(std::size_t engines) {
@@ -114,8 +115,8 @@ class Run {
       if (static_cast<double>(now) > arrivals::kLongestRun * arrivals::kPicosecondsPerSecond)
         throw BadInput(
             {"", 0, 0},
-            fmt::format("the run lasts longer than {:g} s, where simulated time ends, allowed: fewer requests, cheaper "
-                        "steps, or serve.horizon_s",
+            fmt::format("the run lasts longer than {:g} s, where simulated time ends, allowed: fewer requests, faster steps, "
+                        "or serve.horizon_s",
                         arrivals::kLongestRun));
       ends_of_steps(now);
       ends_of_prefills(now);
@@ -146,7 +147,7 @@ class Run {
     result_.pool_tokens = pool.unlimited() ? 0 : pool.usable() * pool.block_tokens();
     result_.largest_batch = decode_.largest_batch;
     result_.sent = client_.sent();
-    if (workload_.answers_first) {  // they were not sent in their order: up to the last that was
+    if (workload_.answers_first) {  // not sent in their order: up to the last that was sent
       const auto was_sent = [](const Sequence& sequence) { return sequence.sent != arrivals::kNever; };
       const auto last = std::find_if(result_.sequences.rbegin(), result_.sequences.rend(), was_sent);
       result_.sent = static_cast<std::size_t>(result_.sequences.rend() - last);
@@ -187,8 +188,8 @@ class Run {
     });
   }
 
-  // The next step of all engines, once the last one of the step before has ended. One without requests computes nothing, but
-  // takes part with its experts.
+  // Begins the next step of all engines when the last one of the step before has ended. An engine without requests computes
+  // nothing, but takes part with its experts.
   void steps_together(arrivals::Picoseconds now) {
     for (const std::unique_ptr<Server>& server : decode_.servers)
       if (!server->idle()) return;
@@ -212,7 +213,7 @@ class Run {
     decode_.largest_batch = std::max(decode_.largest_batch, decode_.batch);
   }
 
-  // Prompts that are computed: what has more than one token goes over the link to the engines that decode.
+  // Ends prompt computations: requests with more than one output token go over the link to the engines that decode.
   void ends_of_prefills(arrivals::Picoseconds now) {
     finish_steps(prefill_, now, [&] {
       for (const arrivals::RequestId request : ended_) {
@@ -257,7 +258,7 @@ class Run {
   }
 
   void arrivals(arrivals::Picoseconds now) {
-    // What is sent is on its way for the same time, so it arrives in the order of sending.
+    // All requests take the same time to the engine, so they arrive in the order of sending.
     for (arrivals::Picoseconds sent = client_.next(); sent != arrivals::kNever && sent + setting_.frontend <= now;
          sent = client_.next())
       send(sent);

@@ -24,7 +24,7 @@ StepPricer::Parts StepPricer::parts(const StepWork& work, int draft_length) cons
   const cost::PassTime target = cost_->mixed_pass(cost::Role::target, work.prompts, work.decoding, work.logits, work.peers);
   Parts parts{target.total(), 0.0, target.work_joules};
   if (host_ == HostTime::between_steps) parts.target += target.behind;
-  // Where some of the host's time is behind the GPU's, the engine's figures are of overlapped steps already.
+  // If some of the host's time is hidden by the GPU's, the engine's figures already are those of overlapped steps.
   if (host_ == HostTime::behind_gpu && target.behind == 0.0) parts.target = std::max(parts.target - target.host, target.host);
   if (draft_length == 0) {
     if (keeps_draft_) add_draft(cost_->mixed_draft_pass(work.prompts, work.decoding), parts);
@@ -46,7 +46,7 @@ void StepPricer::add_passes(const StepWork& work, Parts& parts) const {
   const double n = work.requests();
   for (std::size_t j = 0; j < rows.size(); ++j) {
     if (j == 0) {
-      // Its own rows beyond one of each sequence are those of the first drafts.
+      // Its own rows beyond one per sequence are those of the first drafts.
       cost::Segment decoding = work.decoding;
       const double more = std::max(rows[0], n) - n;
       if (decoding.sequences > 0.0) decoding.pairs += more * (decoding.cached / decoding.sequences);
@@ -54,7 +54,7 @@ void StepPricer::add_passes(const StepWork& work, Parts& parts) const {
       add_draft(cost_->mixed_draft_pass(work.prompts, decoding), parts);
       continue;
     }
-    const double sequences = std::min(n, rows[j]);  // those that draft no further lay no row into the pass
+    const double sequences = std::min(n, rows[j]);  // sequences that draft no further add no row to the pass
     if (sequences == 0.0) break;
     add_draft(cost_->draft_level({sequences, work.cached_after / n}, static_cast<int>(j), rows[j] / sequences, 0.0), parts);
   }

@@ -1,5 +1,5 @@
-// What a step of the engine takes: the target's pass over rows of different kinds, then the draft's passes, as a cost model
-// prices them.
+// The time of an engine's step: the target's pass over rows of different kinds, then the draft's passes, as a cost model
+// estimates them.
 #pragma once
 
 #include "sim/hardware/latency/cost_model.h"
@@ -9,41 +9,41 @@
 
 namespace specsim::serve {
 
-// Who drafts, which says what it costs and what it keeps.
+// The kind of drafter, which determines its time and its memory.
 enum class DraftMethod {
-  eagle,        // heads or a head model: keys and values in the target's pool, one pass over all rows and one a further draft
-  draft_model,  // a whole model, with keys and values there too; it lays an extra row a sequence into the batch
+  // heads or a head model: keys and values in the target's pool, one pass over all rows and one per further draft token
+  eagle,
+  draft_model,  // a whole model, with keys and values in the target's pool too; it adds an extra row per sequence to the batch
   ngram         // no passes and no cache
 };
 
-// When the processor does a step's work.
+// When the processor does the work of a step.
 enum class HostTime {
   as_the_engine,  // as the cost model's engine has it
   behind_gpu,     // while the GPU computes the step before, also of an engine whose host works between steps
-  between_steps   // with the GPU idle, also of an engine that hides it
+  between_steps   // with the GPU idle, also for an engine that hides it
 };
 
-// What a step computes.
+// The work of a step.
 struct StepWork {
   cost::Segment prompts;
   cost::Segment decoding;
   double logits = 0.0;        // rows that go through the LM head
-  double cached_after = 0.0;  // cached tokens behind the step, without the drafts that it rejected
-  // [pass of the draft]: rows of all sequences together, beside the step's own rows in the first pass; nullptr: one of each
-  // sequence in as many passes as it drafts tokens.
+  double cached_after = 0.0;  // cached tokens after the step, without the drafts that it rejected
+  // [pass of the draft]: rows of all sequences together, in addition to the step's own rows in the first pass; nullptr: one row
+  // per sequence in as many passes as it drafts tokens.
   const std::vector<double>* draft_rows = nullptr;
   cost::OtherEngines peers;  // engines that share experts with this one
   [[nodiscard]] double requests() const { return prompts.sequences + decoding.sequences; }
 };
 
-// So many sequences that decode `rows_each` rows, with so many tokens cached in all.
+// This many sequences that decode `rows_each` rows, with `cached` tokens in all.
 inline cost::Segment decoding_alike(double sequences, double rows_each, double cached) {
   const double rows = sequences * rows_each;
   return {sequences, rows, cached, rows * (cached / sequences + 0.5 * (rows_each + 1.0))};
 }
 
-// A sequence that drafts by itself: rows that the draft has not seen, which its first pass computes, behind so many cached
-// tokens.
+// A sequence that drafts by itself: its first pass computes the rows that the draft has not seen, after this many cached tokens.
 struct LoneDraft {
   std::uint32_t first_rows = 1;
   std::uint32_t cached = 0;
@@ -52,24 +52,24 @@ struct LoneDraft {
 
 struct StepPrice {
   arrivals::Picoseconds target = 0;
-  arrivals::Picoseconds draft = 0;  // the draft's passes, with what a speculative round costs beyond them
-  double work_joules = 0.0;         // energy of one GPU beyond what it draws idle
+  arrivals::Picoseconds draft = 0;  // the draft's passes, and the other time of a speculative round
+  double work_joules = 0.0;         // energy of one GPU beyond its idle power
   [[nodiscard]] arrivals::Picoseconds total() const { return target + draft; }
 };
 
 class StepPricer {
  public:
-  // `keeps_draft`: the server may draft again later, so that a step that drafts nothing still lays its rows into one pass of the
-  // draft, whose cache would have gaps otherwise (vLLM's pull requests 51575 and 53426). The model must live longer.
+  // `keeps_draft`: the server may draft again later. A step without drafts then still computes its rows in one pass of the draft,
+  // whose cache would otherwise have gaps (vLLM's pull requests 51575 and 53426). The model must live longer.
   StepPricer(const cost::CostModel& cost, DraftMethod method, HostTime host, bool keeps_draft = false)
       : cost_(&cost), method_(method), host_(host), keeps_draft_(keeps_draft && method != DraftMethod::ngram) {}
-  // The price of a step at whose end `draft_length` drafts are made for the next one.
+  // The time of a step at whose end `draft_length` draft tokens are made for the next one.
   [[nodiscard]] StepPrice price(const StepWork& work, int draft_length) const;
-  // The price of a step whose sequences draft one after another, at batch 1, before the target computes its rows: in batches of
-  // at most `batch_rows`, each in passes of at most `pass_rows`.
+  // The time of a step whose sequences draft one after another, at batch 1, before the target computes its rows: in batches of at
+  // most `batch_rows`, each in passes of at most `pass_rows`.
   [[nodiscard]] StepPrice price_alone(const StepWork& work, const std::vector<LoneDraft>& drafts, double batch_rows,
                                       double pass_rows) const;
-  // Seconds of price().
+  // Total seconds of the same step.
   [[nodiscard]] double seconds(const StepWork& work, int draft_length) const;
   struct Parts {
     double target = 0.0;

@@ -7,7 +7,7 @@ namespace specsim::serve {
 
 namespace {
 
-// So much of the rows; at least one whole sequence where there is any.
+// This share of the rows; at least one whole sequence if there is any.
 cost::Segment part(cost::Segment segment, double share) {
   const double sequences = std::max(share * segment.sequences, std::min(segment.sequences, 1.0));
   if (segment.sequences > 0.0) segment.cached *= sequences / segment.sequences;

@@ -36,7 +36,8 @@ void add_times(std::vector<SummaryFigure>& list, const char* name, const char* m
 void add_bounds(std::vector<SummaryFigure>& list, const char* name, const char* unit, Bounded which) {
   list.push_back({fmt::format("{}_low", name), unit, fmt::format("lower bound of the 95 % interval of {}", name),
                   [which](const Summary& summary) { return bounds(summary, which).low; }});
-  list.push_back({fmt::format("{}_high", name), unit, "upper bound", [which](const Summary& summary) { return bounds(summary, which).high; }});
+  list.push_back({fmt::format("{}_high", name), unit, "upper bound",
+                  [which](const Summary& summary) { return bounds(summary, which).high; }});
 }
 
 // The means of a request's time, cause by cause.
@@ -52,8 +53,8 @@ std::vector<SummaryFigure> all_figures() {
   std::vector<SummaryFigure> list = {
       of("requests", "1", "requests that were sent", &Summary::requests),
       of("completed", "requests", "requests that got their whole output", &Summary::completed),
-      of("stable", "0 where the horizon was reached with requests left", &Summary::stable),
-      of("overloaded", "1 where an open loop's clients sent faster than the server answered", &Summary::overloaded),
+      of("stable", "0 if the horizon was reached with requests left", &Summary::stable),
+      of("overloaded", "1 if an open loop's clients sent faster than the server answered", &Summary::overloaded),
       of("duration_s", "s", "time from the first sending to the last end", &Summary::duration_s),
       of("total_input_tokens", "tokens", "prompts of completed requests", &Summary::prompt_tokens),
       of("total_output_tokens", "tokens", "outputs of completed requests", &Summary::output_tokens),
@@ -62,16 +63,15 @@ std::vector<SummaryFigure> all_figures() {
       of("total_token_throughput", "tokens/s", "(total_input_tokens + total_output_tokens) / duration_s",
          &Summary::total_token_throughput),
       of("request_goodput", "1/s", "requests that keep every limit of the SLO; empty without one", &Summary::request_goodput),
-      of("slo_share", "1", "share of the requests behind the warm-up that keep them", &Summary::slo_share),
-      {"meets_slo", "0 or 1",
-       "1 where the SLO's percentile of requests keeps each limit and no request was left; empty without one",
+      of("slo_share", "1", "share of the requests after the warm-up that keep them", &Summary::slo_share),
+      {"meets_slo", "0 or 1", "1 if the SLO's percentile of requests keeps each limit and no request was left; empty without one",
        [](const Summary& summary) { return std::isnan(summary.request_goodput) ? NAN
                                            : summary.meets_slo                 ? 1.0
                                                                                : 0.0; }}};
   add_times(list, "ttft", "time to first token", &Summary::ttft_ms);
   add_times(list, "tpot", "time per output token of a request", &Summary::tpot_ms);
   add_times(list, "itl", "time between chunks of tokens", &Summary::itl_ms);
-  add_times(list, "itl_token", "time between chunks divided by the chunk's tokens, once for each token", &Summary::itl_token_ms);
+  add_times(list, "itl_token", "time between chunks divided by the chunk's tokens, once per token", &Summary::itl_token_ms);
   add_times(list, "e2el", "time from the sending to the last token", &Summary::e2el_ms);
   add_times(list, "queue", "time in the engine's queue before the first admission", &Summary::queue_ms);
   add_bounds(list, "mean_ttft_ms", "ms", Bounded::ttft);
@@ -81,7 +81,7 @@ std::vector<SummaryFigure> all_figures() {
       list.end(),
       {of("mean_concurrency", "requests", "requests in the system, mean over time", &Summary::mean_concurrency),
        of("mean_batch", "requests", "requests in a step, mean over time", &Summary::mean_batch),
-       of("largest_batch", "requests", "requests in a step, at most", &Summary::largest_batch),
+       of("largest_batch", "requests", "most requests in a step", &Summary::largest_batch),
        of("steps", "1", "steps of all engines", &Summary::steps),
        of("prefill_steps", "1", "how many of them computed tokens of prompts", &Summary::prefill_steps),
        of("busy_share", "1", "share of duration_s that an engine works, mean over engines", &Summary::busy_share),
@@ -93,12 +93,14 @@ std::vector<SummaryFigure> all_figures() {
        of("preemptions", "1", "times that a request lost its blocks", &Summary::preemptions),
        of("recomputed_tokens", "tokens", "tokens computed again after that", &Summary::recomputed_tokens),
        of("pool_tokens", "tokens", "tokens that the cache of one replica holds; 0: no limit", &Summary::pool_tokens),
-       of("fewest_free_blocks", "blocks", "blocks left of it at the fullest", &Summary::fewest_free_blocks),
+       of("fewest_free_blocks", "blocks", "fewest blocks of it that were free", &Summary::fewest_free_blocks),
        of("fitting_requests", "requests", "requests of the run's mean length, at their ends, that it holds at once",
           &Summary::fitting_requests),
-       of("draft_cost_requests", "requests", "how many fewer it holds than without a draft", &Summary::draft_cost_requests),
-       of("uniform_steps", "1", "steps in which every request computes as many rows and none a prompt", &Summary::uniform_steps),
-       of("mixed_steps", "1", "steps in which they do not", &Summary::mixed_steps),
+       of("draft_cost_requests", "requests", "how many fewer it holds because of the draft", &Summary::draft_cost_requests),
+       of("uniform_steps", "1", "steps in which every request computes equally many rows and none a prompt",
+          &Summary::uniform_steps),
+       of("mixed_steps", "1", "steps in which requests compute different numbers of rows, or some compute a prompt",
+          &Summary::mixed_steps),
        of("eager_steps", "1", "steps of more rows than a captured graph holds", &Summary::eager_steps)});
   list.insert(
       list.end(),
@@ -118,7 +120,7 @@ std::vector<SummaryFigure> all_figures() {
   add_causes(list, "ttft_", "a request's time to first token", &Summary::ttft_by_cause_ms);
   add_causes(list, "tpot_", "a request's time per output token", &Summary::tpot_by_cause_ms);
   list.push_back(
-      of("warm_up_requests", "requests", "first requests, which no latency and no share counts", &Summary::warm_up_requests));
+      of("warm_up_requests", "requests", "first requests, excluded from latencies and shares", &Summary::warm_up_requests));
   list.push_back(
       of("prefix_hit_tokens", "tokens", "tokens found in the prefix cache, at every admission", &Summary::prefix_hit_tokens));
   return list;
@@ -132,8 +134,8 @@ double dollars_per_million(const Summary& summary) { return 1e6 * summary.dollar
 Bounds bounds(const Summary& summary, Bounded which) {
   constexpr double kIn95 = 1.959963984540054;
   constexpr double kBusy = 0.95;  // below this share of time the clients decide the throughput, not the server
-  // Prompts are estimated less well than decoding steps, and waits for them less well still: standard deviation of the logarithm
-  // of TTFT over the servers of results/tune.
+  // Prompts are estimated with a larger error than decoding steps, and waits for them with a larger one still: standard deviation
+  // of the logarithm of TTFT over the servers of results/tune.
   constexpr double kOfTtft = 0.3;
   if (which == Bounded::joules_per_token || which == Bounded::dollars_per_million) {
     // Both grow with the time that the tokens take.
@@ -145,7 +147,9 @@ Bounds bounds(const Summary& summary, Bounded which) {
     return {mean * std::exp(-kIn95 * error), mean * std::exp(kIn95 * error)};
   }
   const bool first = which == Bounded::ttft;
-  const double mean = which == Bounded::throughput ? summary.output_throughput : first ? summary.ttft_ms.mean : summary.tpot_ms.mean;
+  const double mean = which == Bounded::throughput ? summary.output_throughput
+                      : first                      ? summary.ttft_ms.mean
+                                                   : summary.tpot_ms.mean;
   if (!(mean > 0.0)) return {mean, mean};
   double error = summary.latency_error;
   if (which == Bounded::throughput) {

@@ -16,11 +16,11 @@ namespace {
 using families::AcceptanceRecord;
 using families::RecordForm;
 
-// How many drafts a round behind each output token accepts, as recorded.
+// How many drafts a round after each output token accepts, as recorded.
 class PrefixAcceptance final : public Acceptance {
  public:
   explicit PrefixAcceptance(const RecordedPrefixes& recorded) : prefixes_(recorded.prefixes), longest_(recorded.longest) {
-    // Tokens of a round: those of the walk through each record at each length.
+    // Expected tokens of a round: from a walk through each record at each length.
     tokens_.assign(static_cast<std::size_t>(longest_) + 1, 1.0);
     double count = 0.0;
     for (const std::uint32_t accepted : recorded.rounds) {
@@ -40,14 +40,14 @@ class PrefixAcceptance final : public Acceptance {
   [[nodiscard]] bool offers(int draft_length) const override { return draft_length <= longest_; }
 
  private:
-  std::vector<std::vector<std::uint8_t>> prefixes_;  // [record][output tokens behind the first]
+  std::vector<std::vector<std::uint8_t>> prefixes_;  // [record][output tokens after the first]
   int longest_;
   std::vector<double> tokens_;  // [draft length]
 };
 
 using Overlaps = std::vector<std::vector<double>>;  // [record][output position]
 
-// Rounds whose drafts' chances are known: those of a perfect head.
+// Rounds whose drafts' probabilities are known: those of a perfect head.
 class OverlapRounds final : public Rounds {
  public:
   OverlapRounds(const Acceptance& acceptance, const Overlaps& overlaps) : acceptance_(&acceptance), overlaps_(&overlaps) {}
@@ -124,7 +124,7 @@ std::optional<StatedAcceptance> read_recorded_acceptance(const config::Value& fi
   for (const AcceptanceRecord& one : records) {
     std::vector<std::uint8_t> own;
     if (one.form == RecordForm::accepted) {
-      // Only places behind the first token count, and none that the record's end could have cut.
+      // Only places after the first token count, and none that the record's end could have cut.
       for (std::size_t at = 1; at + static_cast<std::size_t>(one.draft_length) < one.accepted.size(); ++at)
         own.push_back(static_cast<std::uint8_t>(one.accepted[at]));
       for (const int accepted : families::walked_rounds(one, one.draft_length))

@@ -1,4 +1,4 @@
-// Stands in for sim/lab/cuda/gpu.cpp.
+// Replaces sim/lab/cuda/gpu.cpp.
 #include "tests/cuda/twins.h"
 
 namespace specsim::cuda {

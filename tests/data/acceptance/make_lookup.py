@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Records prompt lookup over words of text files: for each position, how much of a draft of 10 words would have been accepted.
+"""Records prompt lookup over words of text files: for each position, the accepted number of words of a draft of 10.
 
 usage: tests/data/acceptance/make_lookup.py OUT.jsonl FILE...
 
-Each request writes one file, its first 350 words, behind the file before it in its folder, as a target that is certain of the text
-would; the draft is what followed the latest earlier place of the last three words, or of the last two. lookup_prefixes.jsonl is
+Each request is one file: the prompt is the file before it in its folder, the output its first 350 words, from a target that is certain of the
+text. The draft is the continuation of the latest earlier place of the last three words, or of the last two. lookup_prefixes.jsonl is
 every other one of `git ls-files 'configs/*.yaml' 'docs/methods/*.md' 'sim/**/*.h' 'tests/*/*_test.cpp'`, sorted, at 66dee13.
 """
 import json

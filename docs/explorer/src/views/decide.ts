@@ -61,7 +61,7 @@ function acceptanceFields(place: Place, holder: HTMLElement, changed: () => void
     if (kind === "table") fields.push(select("Table", (parts.acceptance as string[]).map((value) => ({ value })), settings.table!, set("table")));
     if (kind === "log") {
       const field = h("textarea", { id: "log", name: "log", rows: 5, spellcheck: "false", oninput: () => set("log")(field.value) }, settings.log!);
-      const known = select("Draft length of the server", [{ value: "", label: "as the log says" }, { value: "yes", label: "as set here" }], settings.logat!, (value) => {
+      const known = select("Draft length of the server", [{ value: "", label: "from the log" }, { value: "yes", label: "set here" }], settings.logat!, (value) => {
         settings.logat = value;
         draw();
         changed();
@@ -95,7 +95,7 @@ function runFields({ settings }: Place, changed: () => void): HTMLElement[] {
     area("plainrun", "Benchmark result without speculation"),
     area("draftedrun", "Benchmark result with speculation"),
     slider({ label: "Draft length of that run", name: "runlength", min: 1, max: 16, step: 1, value: Number(settings.runlength), change: (value) => { settings.runlength = String(value); changed(); } }),
-    h("small", {}, "What vllm bench serve, sglang.bench_serving, AIPerf or GuideLLM saved. The estimates then fit your server."),
+    h("small", {}, "Files saved by vllm bench serve, sglang.bench_serving, AIPerf or GuideLLM. The estimates then fit your server."),
   ];
 }
 
@@ -108,13 +108,13 @@ function pastedRuns(settings: Place["settings"]): Record<string, unknown>[] {
   return runs;
 }
 
-// What the runs taught, above the answer.
+// Results learned from the runs, above the answer.
 function learned(answer: Answer): HTMLElement {
   const ms = (x: number | null): string => (x === null ? "–" : fixed(x, 2));
   return h(
     "section",
     { "data-part": "tuned" },
-    h("h2", {}, "What your runs show"),
+    h("h2", {}, "Your runs show"),
     ...(answer.findings as string[]).map((sentence) => h("p", {}, `${sentence}.`)),
     answer.findings.length === 0 ? h("p", {}, "Your server agrees with the estimate.") : null,
     table("Runs", ["draft length", "TPOT ms, measured", "estimated", "after tuning"], (answer.runs as Answer[]).map((run) => [String(run.draft_length), ms(run.tpot_ms), ms(run.tpot_ms_estimated), ms(run.tpot_ms_tuned)]), -1),
@@ -128,7 +128,7 @@ function verdict(answer: Answer): HTMLElement {
   const even = best > 0 ? answer.break_even_chosen : answer.break_even;
   const title = best > 0 ? h("p", { class: "big" }, "Draft ", h("strong", { "data-figure": "best" }, String(best)), ` token${best > 1 ? "s" : ""}: `, h("strong", { "data-figure": "speedup" }, fixed(point.speedup, 4)), "× as fast") : h("p", { class: "big" }, "Do not speculate: ", h("strong", { "data-figure": "best" }, "0"), " drafts are best");
   const lines = [
-    best > 0 ? `${fixed(point.tokens_per_round, 3)} tokens a round of ${fixed(1e3 * point.round, 3)} ms; plain decoding takes ${fixed(1e3 * point.plain, 3)} ms a token` : `Reason: ${answer.reason}. No draft length up to ${points.length - 1} beats plain decoding.`,
+    best > 0 ? `${fixed(point.tokens_per_round, 3)} tokens per round of ${fixed(1e3 * point.round, 3)} ms; without speculation ${fixed(1e3 * point.plain, 3)} ms per token` : `Reason: ${answer.reason}. No draft length up to ${points.length - 1} beats plain decoding.`,
     answer.gain ? `Speedup at draft length ${answer.gain.draft_length}, 95 %: ${fixed(answer.gain.low, 2)} to ${fixed(answer.gain.high, 2)}; ${answer.gain.verdict}` : "",
     even ? `Break-even: α = ${fixed(even.alpha, 4)} at draft length ${even.draft_length}; here ${fixed(answer.equivalent_alpha, 4)}` : "No acceptance breaks even: even a draft that is always right loses",
     answer.ties.length ? `A tie with draft length ${answer.ties.join(", ")}: within the error of the comparison, ${percent(answer.noise)}` : "",
@@ -148,7 +148,7 @@ function byLength(answer: Answer): HTMLElement {
     x: { label: "draft length", tickFormat: "d" },
     y: { label: "speedup", grid: true, zero: true },
     marks: [
-      Plot.barY(points, { x: "draft_length", y: "speedup", fill: (d) => (d.draft_length === answer.best ? "var(--accent)" : "var(--soft)"), tip: true, title: (d) => `draft length ${d.draft_length}: ${fixed(d.speedup, 4)}×\n${fixed(d.tokens_per_round, 3)} tokens a round\ndraft ${fixed(1e3 * d.draft, 3)} ms, verify ${fixed(1e3 * d.verify, 3)} ms` }),
+      Plot.barY(points, { x: "draft_length", y: "speedup", fill: (d) => (d.draft_length === answer.best ? "var(--accent)" : "var(--soft)"), tip: true, title: (d) => `draft length ${d.draft_length}: ${fixed(d.speedup, 4)}×\n${fixed(d.tokens_per_round, 3)} tokens per round\ndraft ${fixed(1e3 * d.draft, 3)} ms, verify ${fixed(1e3 * d.verify, 3)} ms` }),
       Plot.ruleY([1], { stroke: "var(--line)", strokeDasharray: "4 3" }),
     ],
   });
@@ -171,7 +171,7 @@ function waterfall(answer: Answer): HTMLElement {
       Plot.ruleX([1], { stroke: "var(--line)", strokeDasharray: "4 3" }),
     ],
   });
-  return figure(`Where the speedup goes, at draft length ${answer.waterfall_of}`, bars.map((bar) => `${bar.name} ${fixed(bar.to, 2)}`).join(", "), picture);
+  return figure(`Losses of speedup, at draft length ${answer.waterfall_of}`, bars.map((bar) => `${bar.name} ${fixed(bar.to, 2)}`).join(", "), picture);
 }
 
 function byBatch(answer: Answer): HTMLElement | null {

@@ -63,7 +63,7 @@ function slice(answer: Answer, alpha: number): HTMLElement {
 export const landscape: View = {
   id: "landscape",
   title: "Landscape",
-  about: "Where speculation pays: speedup for every acceptance rate and draft length, by a cost ratio or on a real GPU.",
+  about: "When speculation pays: speedup for every acceptance rate and draft length, by a cost ratio or on a real GPU.",
   defaults: { ...workloadDefaults, by: "ratio", ratio: "0.05", inflation: "1", overhead: "0", alpha: "0.7", longest: "12" },
   allowed: { ...workloadChecks, by: oneOf("ratio", "gpu"), ratio: number(0, 1e6), inflation: number(0, 1e6), overhead: number(0, 1e6), alpha: number(0, 1), longest: whole(1, 1e6) },
   open(place) {

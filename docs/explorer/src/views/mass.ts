@@ -1,4 +1,4 @@
-// One position taken apart: what of the draft's mass is accepted, what is rejected, and where the residual puts it.
+// One position in detail: which part of the draft's mass is accepted and rejected, and where the residual puts it.
 import { prices, type Answer } from "../core";
 import { figures, fixed, h, pictureSize, problem, table } from "../ui";
 import { ownWeights, pairConfig, pairChecks, pairDefaults, pairFields, ruleFields } from "../pair";
@@ -21,9 +21,9 @@ interface Bars {
   show: (answer: Answer) => void;
 }
 
-// Target and draft side by side, the draft's bar cut into what is accepted and what is rejected; the target's cut into what comes
-// as an accepted draft and what comes from the residual. Every bar is a slider: dragged with the pointer, or set with the arrow keys.
-// What is drawn is made anew with every answer; what is dragged stays, and so does the scale while a finger is down.
+// Target and draft side by side. The draft's bar is divided into accepted and rejected mass, the target's into mass from accepted drafts and from the
+// residual. Every bar is a slider: dragged with the pointer, or set with the arrow keys. The drawing is rebuilt with every answer; dragged bars stay,
+// and so does the scale while a finger is down.
 function bars(drag: (which: 0 | 1, token: number, probability: number) => void): Bars {
   const size = { width: pictureSize(1, 0).width, height: 330, left: 46, top: 12, bottom: 34 };
   const plot = { width: size.width - size.left - 8, height: size.height - size.top - size.bottom };
@@ -117,7 +117,7 @@ function bars(drag: (which: 0 | 1, token: number, probability: number) => void):
 export const mass: View = {
   id: "mass",
   title: "Mass",
-  about: "One position taken apart: which of the draft's probability a rule accepts, which it rejects, and where the residual puts the rest.",
+  about: "One position in detail: which part of the draft's probability a rule accepts and rejects, and where the residual puts the rest.",
   defaults: { ...pairDefaults },
   allowed: pairChecks,
   open(place: Place) {
@@ -130,8 +130,8 @@ export const mass: View = {
       place.save();
       prices().latest("mass", { ask: "mass", config: pairConfig(settings, 1, 1000, 1) }, show);
     };
-    // One probability as drawn; the others share the rest as they did before. Weights that were drawn before the last answer came
-    // count: `shown` may be older.
+    // Sets one drawn probability; the others share the rest in their earlier proportions. Weights that were drawn before the last answer count:
+    // `shown` may be older.
     const drag = (which: 0 | 1, token: number, probability: number): void => {
       if (!shown) return;
       const lists = ownWeights(settings) ?? [[...shown.target], [...shown.drafted]];
@@ -145,7 +145,7 @@ export const mass: View = {
     };
     const fields = pairFields(place, changed);
     const chart = bars(drag);
-    const legend = h("ul", { class: "legend" }, ...[["var(--accepted)", "accepted drafts"], ["repeating-linear-gradient(-45deg,var(--draft) 0 3px,transparent 3px 6px)", "drafts that are rejected"], ["repeating-linear-gradient(45deg,var(--target) 0 3px,transparent 3px 6px)", "what comes in their place"], ["var(--draft)", "line: the draft"], ["var(--target)", "line: the target"]].map(([colour, text]) => h("li", {}, h("i", { style: `background:${colour}` }), text!)));
+    const legend = h("ul", { class: "legend" }, ...[["var(--accepted)", "accepted drafts"], ["repeating-linear-gradient(-45deg,var(--draft) 0 3px,transparent 3px 6px)", "rejected drafts"], ["repeating-linear-gradient(45deg,var(--target) 0 3px,transparent 3px 6px)", "tokens from the residual"], ["var(--draft)", "line: the draft"], ["var(--target)", "line: the target"]].map(([colour, text]) => h("li", {}, h("i", { style: `background:${colour}` }), text!)));
     const picture = h("figure", {}, h("figcaption", {}, "Draft (left bar of each token) and emitted tokens (right bar)"), h("div", { class: "picture", role: "group", "aria-label": "Draft and emitted tokens, each bar a slider" }, chart.picture), legend, h("p", { class: "note" }, "Drag a bar up or down: the left one changes the draft, the right one the target. With the keyboard: Tab to a bar, then the arrow keys, Page Up and Page Down, Home or End."));
     const show = (answer: Answer): void => {
       if (answer.error) {
@@ -156,12 +156,12 @@ export const mass: View = {
       const off = answer.bias as number;
       chart.show(answer);
       head.replaceChildren(
-        h("section", { class: `verdict ${off < 1e-9 ? "pays" : "loses"}`, "aria-live": "polite" }, h("p", { class: "big" }, off < 1e-9 ? "The target's own distribution comes out" : `Biased: ${fixed(off, 4)} of the mass is in the wrong place`)),
+        h("section", { class: `verdict ${off < 1e-9 ? "pays" : "loses"}`, "aria-live": "polite" }, h("p", { class: "big" }, off < 1e-9 ? "The output follows the target's distribution" : `Biased: ${fixed(off, 4)} of the mass is in the wrong place`)),
         figures([
           ["α: accepted", fixed(answer.alpha, 6), "alpha"],
           ["overlap of the two", fixed(answer.overlap, 6), "overlap"],
           ["total variation of the draft", fixed(answer.distance, 6), "distance"],
-          ["distance of the emitted from the target", fixed(off, 6), "bias"],
+          ["distance of the emitted tokens from the target", fixed(off, 6), "bias"],
         ]),
       );
       foot.replaceChildren(
@@ -171,7 +171,7 @@ export const mass: View = {
           (answer.target as number[]).map((p, x) => [String(x), fixed(p, 4), fixed(answer.drafted[x], 4), fixed(answer.acceptance[x], 4), fixed(answer.accepted[x], 4), fixed(answer.residual[x], 4), fixed(answer.emitted[x], 4)]),
         ),
       );
-      if (picture.parentElement !== results) results.replaceChildren(head, picture, foot); // else it keeps the focus and the pointer
+      if (picture.parentElement !== results) results.replaceChildren(head, picture, foot); // otherwise it keeps the focus and the pointer
     };
     root.replaceChildren(h("form", { class: "controls", "aria-label": "Settings" }, ruleFields(place, changed), fields), results);
     changed();

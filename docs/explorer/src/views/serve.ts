@@ -52,7 +52,7 @@ const affine = (settings: Settings): Record<string, number> => ({
   draft_fixed_ms: Number(settings.draftfixed),
 });
 
-// The config of `specsim serve` that the settings say.
+// The config of `specsim serve` for the settings.
 function config(settings: Settings, load: number): Record<string, unknown> {
   const cut = (preset: string, more: Record<string, unknown> = {}): unknown => {
     if (preset === "none") return preset;
@@ -78,7 +78,7 @@ function config(settings: Settings, load: number): Record<string, unknown> {
   };
 }
 
-// The same for a command line.
+// The same as a command line.
 function command(settings: Settings): string {
   const words = ["specsim", "serve"];
   const change = (path: string, value: string): number => words.push("--set", `${path}=${value}`);
@@ -87,7 +87,7 @@ function command(settings: Settings): string {
     if (settings.gpus !== "1") for (const model of settings.draft === "none" ? ["target"] : ["target", "draft"]) change(`cost.${model}.tensor_parallel`, settings.gpus!);
     if (settings.dtype) change("cost.target.dtype", settings.dtype);
     if (settings.engine) change("cost.engine", settings.engine);
-    change("serve.scheduler.max_num_batched_tokens", "2048"); // flags alone take those of the GPU
+    change("serve.scheduler.max_num_batched_tokens", "2048"); // options alone use the values of the GPU
     change("serve.scheduler.max_num_seqs", "256");
   } else change("cost", `{model: affine, ${Object.entries(affine(settings)).map(([key, value]) => `${key}: ${value}`).join(", ")}}`);
   words.push("--position-rates", rates(settings.rates!).join(","), "--policy", `${settings.policy}:${settings.length}`, "--method", method(settings));
@@ -102,7 +102,7 @@ const way = (point: { speculative: boolean }): string => (point.speculative ? "s
 const legend = (): HTMLElement => h("ul", { class: "legend" }, ...[["var(--target)", "with speculation"], ["var(--quiet)", "plain decoding"]].map(([colour, text]) => h("li", {}, h("i", { style: `background:${colour}` }), text!)));
 const colour = (point: { speculative: boolean }): string => (point.speculative ? "var(--target)" : "var(--quiet)");
 
-// One figure over the load, both ways; `limit`: the SLO's line.
+// One metric over the load, with and without speculation; `limit`: the SLO's line.
 function over(settings: Settings, points: Point[], title: string, label: string, of: (figures: Figures) => number | null, more: { limit?: number; log?: boolean; note?: string } = {}): HTMLElement {
   const note = more.note;
   const rows = points.map((point) => ({ ...point, y: of(point.figures) })).filter((row) => row.y !== null && (!more.log || row.y > 0)) as (Point & { y: number })[];
@@ -122,7 +122,7 @@ function over(settings: Settings, points: Point[], title: string, label: string,
   return figure(title, `At the largest load: ${last}`, picture, legend(), limit === undefined ? null : h("p", { class: "note" }, `Red dashes: the limit, ${limit} ms.`), note ? h("p", { class: "note" }, note) : null);
 }
 
-// The largest load up to which every one that was tried keeps the limits; 0: the smallest does not.
+// The largest load up to which every tried load keeps the limits; 0 if the smallest does not.
 function keeps(points: Point[], speculative: boolean): number {
   const own = points.filter((point) => point.speculative === speculative);
   const fails = own.findIndex((point) => point.figures.meets_slo !== 1 || point.overloaded);
@@ -164,7 +164,7 @@ function lanes(steps: Step[], at: number): HTMLElement {
       Plot.ruleX([1e3 * now.start, 1e3 * (now.start + now.target + now.draft)], { stroke: "var(--ink)", strokeWidth: 1.5 }),
     ],
   });
-  return figure("Steps and what they compute", `Step ${now.step}: ${now.items.length} requests`, picture, h("ul", { class: "legend" }, ...[["var(--draft)", "prompt"], ["var(--accepted)", "round, all drafts accepted"], ["color-mix(in oklab, var(--accepted) 25%, var(--ground))", "round, none accepted"], ["var(--soft)", "one token, no drafts"]].map(([fill, text]) => h("li", {}, h("i", { style: `background:${fill}` }), text!))));
+  return figure("Steps and their work", `Step ${now.step}: ${now.items.length} requests`, picture, h("ul", { class: "legend" }, ...[["var(--draft)", "prompt"], ["var(--accepted)", "round, all drafts accepted"], ["color-mix(in oklab, var(--accepted) 25%, var(--ground))", "round, none accepted"], ["var(--soft)", "one token, no drafts"]].map(([fill, text]) => h("li", {}, h("i", { style: `background:${fill}` }), text!))));
 }
 
 function stepOf(step: Step): HTMLElement {
@@ -288,7 +288,7 @@ function replay(place: Place): { element: HTMLElement; ask: () => void; stop: ()
   };
 }
 
-let generation = 0; // of the curve that is shown: older ones stop
+let generation = 0; // number of the shown curve: older ones stop
 let playing: (() => void) | undefined;
 
 export const serve: View = {
@@ -350,7 +350,7 @@ export const serve: View = {
     const run = async (): Promise<void> => {
       const own = ++generation;
       const list = loads(settings);
-      // Middle loads first, so that the curve's shape stands before its ends.
+      // Middle loads first, so that the curve's shape appears before its ends.
       const question = { ask: "serve", config: config(settings, list[0]!), load: settings.load };
       for (let upTo = Math.min(4, list.length); own === generation; upTo = Math.min(list.length, upTo + 2)) {
         const values = upTo >= list.length ? list : list.filter((_, i) => i % Math.ceil(list.length / upTo) === 0);
@@ -363,7 +363,7 @@ export const serve: View = {
         show(answer, false);
         if (values.length === list.length) break;
       }
-      // What the servers complete when saturated takes longer than the curve, which stands meanwhile.
+      // The saturated throughput takes longer to compute than the curve, which is shown meanwhile.
       const answer = await serving().ask({ ...question, values: list, capacity: true });
       if (own === generation) show(answer, true);
     };
@@ -427,7 +427,7 @@ export const serve: View = {
     const drawLoad = (): void => {
       load.replaceChildren(
         h("legend", {}, "Load"),
-        select("Clients", [{ value: "rate", label: "send at a rate, whatever the server does" }, { value: "concurrency", label: "wait for their answers, so many at once" }], settings.load!, (value) => {
+        select("Clients", [{ value: "rate", label: "send at a fixed rate" }, { value: "concurrency", label: "wait for answers, a fixed number at once" }], settings.load!, (value) => {
           settings.load = value;
           drawLoad();
           changed();

@@ -1,4 +1,4 @@
-// Many rounds, run live: does what comes out follow the target's distribution?
+// Many rounds, run live: does the output follow the target's distribution?
 import * as Plot from "@observablehq/plot";
 import { rounds, type Answer } from "../core";
 import { figure, figures, fixed, h, pictureSize, problem, slider, table } from "../ui";
@@ -6,7 +6,7 @@ import { pairConfig, pairChecks, pairDefaults, pairFields, ruleFields } from "..
 import { whole } from "../settings";
 import type { Place, View } from "../view";
 
-let generation = 0; // of the run that is shown: older ones stop
+let generation = 0; // number of the shown run: older ones stop
 
 interface Mark {
   emitted: number;
@@ -32,7 +32,7 @@ function shares(answer: Answer): HTMLElement {
 }
 
 function path(marks: Mark[]): HTMLElement {
-  // A run that was over at once is one point: in the middle of a decade each way.
+  // A run that ended at once is one point: in the middle of a decade each way.
   const around = (x: number): { domain?: [number, number] } => (marks.length > 1 ? {} : { domain: [x / 10, x * 10] });
   const picture = Plot.plot({
     ...pictureSize(2, 300),
@@ -46,13 +46,13 @@ function path(marks: Mark[]): HTMLElement {
     ],
   });
   const last = marks[marks.length - 1];
-  return figure("Distance from the target as tokens come in", last ? `${fixed(last.distance, 5)} after ${last.emitted} tokens; ${fixed(last.expected, 5)} is expected of the target's own` : "", picture, h("p", { class: "note" }, "Dashes: what so many tokens drawn from the target itself would show on average. A lossless rule falls along it, a biased one stays off."));
+  return figure("Distance from the target by number of tokens", last ? `${fixed(last.distance, 5)} after ${last.emitted} tokens; ${fixed(last.expected, 5)} expected for tokens drawn from the target` : "", picture, h("p", { class: "note" }, "Dashed line: the average for this number of tokens drawn from the target itself. A lossless rule follows it; a biased rule stays above it."));
 }
 
 export const unbiased: View = {
   id: "unbiasedness",
   title: "Unbiasedness",
-  about: "Rounds run live in this page: the emitted tokens against the target's distribution. A biased rule stays off, however many rounds there are.",
+  about: "Rounds run live on this page: the distribution of the emitted tokens, compared with the target's. A biased rule never converges to it.",
   defaults: { ...pairDefaults, length: "4", rounds: "1000000", seed: "1" },
   allowed: { ...pairChecks, length: whole(1, 1e6), rounds: whole(1, 2 ** 40), seed: whole(0, 1e15) },
   open(place: Place) {
@@ -79,7 +79,7 @@ export const unbiased: View = {
         const rate = answer.rounds / Math.max(busy, 0.01);
         const off = answer.distance > 3 * answer.expected_distance;
         results.replaceChildren(
-          h("section", { class: `verdict ${off ? "loses" : "pays"}`, "data-done": answer.done ? "yes" : "no" }, h("p", { class: "big" }, off ? "Off the target" : "On the target"), h("p", {}, `distance ${fixed(answer.distance, 5)}, ${fixed(answer.distance / answer.expected_distance, 2)} times what ${answer.emitted.toLocaleString("en")} tokens of the target's own would show`), answer.done ? h("p", {}, `verdict against theory: ${answer.verdict}${answer.p_output === null || answer.p_output === undefined ? "" : `, p of the output distribution ${Number(answer.p_output).toPrecision(3)}`}`) : null),
+          h("section", { class: `verdict ${off ? "loses" : "pays"}`, "data-done": answer.done ? "yes" : "no" }, h("p", { class: "big" }, off ? "Off the target" : "On the target"), h("p", {}, `distance ${fixed(answer.distance, 5)}, ${fixed(answer.distance / answer.expected_distance, 2)} times what ${answer.emitted.toLocaleString("en")} tokens drawn from the target would show`), answer.done ? h("p", {}, `verdict against theory: ${answer.verdict}${answer.p_output === null || answer.p_output === undefined ? "" : `, p of the output distribution ${Number(answer.p_output).toPrecision(3)}`}`) : null),
           figures([
             ["rounds", answer.rounds.toLocaleString("en"), "rounds"],
             ["emitted", answer.emitted.toLocaleString("en"), "emitted"],

@@ -2,7 +2,7 @@
 
     import specsim
     result = specsim.run("configs/quickstart.yaml", rounds=1e5)
-    result["tokens_per_round"]           # a NumPy array, a value a cell
+    result["tokens_per_round"]           # a NumPy array, one value per cell
     result.to_pandas()
 
 The core of the program runs inside: results are those of `specsim run`, bit for bit. What is wrong with an input is raised as
@@ -49,7 +49,7 @@ class Rule(Protocol):
 
 @dataclass(frozen=True)
 class Table:
-    """A table that a command prints: figures with the digits that it shows."""
+    """A table that a command prints, with figures as displayed."""
 
     title: str
     columns: list[str]
@@ -59,7 +59,7 @@ class Table:
         return len(self.rows)
 
     def __getitem__(self, column: str) -> np.ndarray:
-        """A column as an array: of numbers where all cells are numbers or empty (NaN), else of objects."""
+        """A column as an array: numbers if all cells are numbers or empty (NaN), otherwise objects."""
         if column not in self.columns:
             raise KeyError(column)
         at = self.columns.index(column)
@@ -75,7 +75,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Output:
-    """What a command prints: its tables, its text, and the status that the program would end with (0: fine)."""
+    """The output of a command: its tables, its text, and the exit status of the program (0: fine)."""
 
     status: int
     tables: list[Table]
@@ -103,7 +103,7 @@ class Output:
 
     @property
     def agrees(self) -> bool:
-        """Of check and audit: nothing disagrees and nothing was left untested."""
+        """For check and audit: nothing disagrees and everything was tested."""
         return self.status == 0
 
     def to_pandas(self) -> pandas.DataFrame:
@@ -114,7 +114,7 @@ class Output:
 
 
 class Result:
-    """Rows of an experiment, a row a cell: columns as NumPy arrays by name, as data.csv has them."""
+    """Rows of an experiment, one row per cell: columns as NumPy arrays by name, as in data.csv."""
 
     def __init__(self, results: _core.Results) -> None:
         self._results = results
@@ -157,18 +157,18 @@ class Result:
 
 
 def _plain(value: Any) -> Any:
-    """A value that JSON knows, of NumPy's or pathlib's kinds too."""
+    """A value that JSON supports, also from types of NumPy or pathlib."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, os.PathLike):
         return os.fspath(value)
-    raise TypeError(f"a config holds a {type(value).__name__}; allowed: numbers, texts, lists, dicts")
+    raise TypeError(f"a config contains a {type(value).__name__}; allowed: numbers, texts, lists, dicts")
 
 
 def _yaml(value: Any) -> str:
-    """A value as YAML, of which JSON is a part."""
+    """A value as YAML, of which JSON is a subset."""
     return value if isinstance(value, str) else json.dumps(value, default=_plain)
 
 
@@ -193,7 +193,7 @@ def run(config: Config, *, set: Mapping[str, Any] | None = None, seed: int | Non
 
 
 def _words(options: Mapping[str, Any]) -> list[str]:
-    """Options as the command line has them: draft_length=4 is --draft-length 4, True a flag, a list one with commas."""
+    """Options in the form of the command line: draft_length=4 is --draft-length 4, True a flag, a list is joined by commas."""
     words: list[str] = []
     for name, value in options.items():
         option = "--" + name.rstrip("_").replace("_", "-")
@@ -212,7 +212,7 @@ def _words(options: Mapping[str, Any]) -> list[str]:
 
 
 def command(name: str, *arguments: str | os.PathLike[str], **options: Any) -> Output:
-    """Runs a command of the program and returns what it prints. Options as keywords: draft_length=4 is --draft-length 4."""
+    """Runs a command of the program and returns its output. Options as keywords: draft_length=4 is --draft-length 4."""
     status, text = _core.command([name, *(os.fspath(argument) for argument in arguments), *_words(options)])
     read = json.loads(text)
     return Output(status, [Table(one["title"], one["columns"], one["rows"]) for one in read["tables"]], read["text"])
@@ -231,12 +231,12 @@ def _of_config(name: str, config: Config | None, options: Mapping[str, Any]) -> 
 
 
 def check(config: Config, **options: Any) -> Output:
-    """`specsim check`: simulation against theory. .agrees says the verdict; options such as set={"rounds": 1e6}, threads=4."""
+    """`specsim check`: compares simulation with theory. .agrees is the verdict; options such as set={"rounds": 1e6}, threads=4."""
     return _of_config("check", config, options)
 
 
 def audit(config: Config, **options: Any) -> Output:
-    """`specsim audit`: exact enumeration of the verifier on a small vocabulary. .agrees: as lossless as it says it is."""
+    """`specsim audit`: exact enumeration of the verifier on a small vocabulary. .agrees: as lossless as it claims to be."""
     return _of_config("audit", config, options)
 
 
