@@ -56,7 +56,7 @@ TEST_CASE("a pass keeps what it draws beyond idle, so that the energy of any str
   pass.compute = 0.004;
   pass.launch = 0.001;
   pass.host = 0.003;
-  // 6.4 GB take 8 of the 12 ms beside arithmetic at the full bandwidth. Arithmetic takes what the pass says, or its rate, if longer.
+  // 6.4 GB take 8 ms at the full bandwidth, besides arithmetic. Arithmetic takes the pass's own time, or that of its rate if longer.
   for (const double operations : {1e11, 5e11}) {
     const double compute = std::max(0.004, operations / 1e14);
     const cost::PassTime with = cost::with_energy(gpu, pass, {6.4e9, operations});

@@ -96,7 +96,7 @@ double Choice::error(Objective which) const {
 
 MeanLoad mean_load(const load::ServeRequest& request) {
   load::ServeRequest alone = request;
-  // Any prices will do: requests do not depend on them, and no memory is filled.
+  // Any latency will do: requests do not depend on it, and no memory is filled.
   Diagnostics diagnostics;
   alone.changes.push_back(*spec::read_override("cost", "{model: affine, target_fixed_ms: 10}", "the load", diagnostics));
   alone.hardware = alone.target = alone.draft = std::nullopt;
@@ -224,7 +224,7 @@ Chosen choose(const Question& question, const SearchOptions& options) {
     chosen.overloaded += one.estimate.verdict == Verdict::overloaded ? 1 : 0;
     chosen.miss_slo += one.estimate.verdict == Verdict::misses_slo ? 1 : 0;
     if (one.estimate.verdict == Verdict::kept && question.objective == Objective::cost && std::isnan(one.estimate.dollars_per_million))
-      throw BadInput({"--price", 0, 0}, fmt::format("no price of {} is known, allowed: --price {}=DOLLARS", one.engine->hardware, one.engine->hardware));
+      throw BadInput({"--price", 0, 0}, fmt::format("the cost of {} per hour is not known, allowed: {}=DOLLARS", one.engine->hardware, one.engine->hardware));
     if (one.estimate.verdict == Verdict::kept && question.objective == Objective::joules && std::isnan(one.estimate.joules_per_token))
       throw BadInput({"--hardware", 0, 0}, fmt::format("the power of {} is not known, allowed: {{preset: {}, power: {{limit_w: WATTS}}}}",
                                                        one.engine->hardware, one.engine->hardware));
@@ -333,15 +333,15 @@ const std::vector<report::Column<ChoiceLine>>& choice_columns() {
       {"rank", "1", "place among the settings that keep the SLO, from 1; empty for others",
        [](const Line& line) { return line.rank > 0 ? std::to_string(line.rank) : ""; }},
       {"outcome", "",
-       "kept or misses_slo of simulated servers; not_simulated; or what the estimate says: does_not_fit, overloaded_by_estimate, "
+       "kept or misses_slo of simulated servers; not_simulated; or the result of the estimate: does_not_fit, overloaded_by_estimate, "
        "misses_slo_by_estimate",
        [](const Line& line) { return outcome_of(*line.choice); }},
       {"hardware", "", "the GPU", text([](const Choice& one) { return one.engine->hardware; })},
       {"tensor_parallel", "GPUs", "GPUs of one engine", text([](const Choice& one) { return one.engine->tensor_parallel; })},
       {"expert_parallel", "GPUs", "GPUs that share the experts", text([](const Choice& one) { return one.engine->expert_parallel; })},
       {"replicas", "1", "engines", text([](const Choice& one) { return one.replicas; })},
-      {"dtype", "", "type of the target's weights; empty: as its file says", text([](const Choice& one) { return one.engine->type; })},
-      {"kv_bits", "bits", "of a cached key or value; empty: as its file says", text([](const Choice& one) { return one.engine->cache_bits; })},
+      {"dtype", "", "type of the target's weights; empty: that of its file", text([](const Choice& one) { return one.engine->type; })},
+      {"kv_bits", "bits", "of a cached key or value; empty: that of its file", text([](const Choice& one) { return one.engine->cache_bits; })},
       {"draft", "", "what drafts", text([](const Choice& one) { return one.engine->draft->label; })},
       {"acceptance", "", "where its acceptance is from", text([](const Choice& one) { return one.engine->draft->source; })},
       {"draft_length", "tokens", "drafted in a round", real([](const Choice& one) { return one.estimate.draft_length; })},

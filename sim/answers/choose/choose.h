@@ -54,7 +54,7 @@ struct SearchOptions {
 
 // Throws BadInput for names and figures that no combination can have.
 Chosen choose(const Question& question, const SearchOptions& options);
-// What the requests of the load are on average. Throws BadInput.
+// The mean request of the load. Throws BadInput.
 MeanLoad mean_load(const load::ServeRequest& load);
 // The options of specsim serve that run the setting.
 load::ServeRequest server_of(const Question& question, const Choice& choice, const MeanLoad& load);

@@ -20,7 +20,7 @@ cost::ModelShape shape_of(const std::string& name, const Location& where) {
   return shape;
 }
 
-// The preset that a table names as its target or draft, which may stand in braces.
+// The preset that a table names as its target or draft, also in braces.
 std::string preset_in(const std::string& text) {
   const std::string key = "preset: ";
   const std::size_t at = text.find(key);
@@ -33,7 +33,7 @@ std::string preset_in(const std::string& text) {
 struct Table {
   std::string name;
   std::string draft;   // name of its model's shape; "none" for n-grams
-  std::string target;  // name of its model's shape; "": not said
+  std::string target;  // name of its model's shape; "": unknown
 };
 
 std::vector<Table> tables() {

@@ -13,11 +13,11 @@
 
 namespace specsim::choose {
 
-// What each request is, and how many come.
+// The mean request, and how many come.
 struct MeanLoad {
   double prompt = 1.0;
   double output = 1.0;
-  double rate = 0.0;   // requests a second; 0: `users` decide
+  double rate = 0.0;   // requests per second; 0: `users` decide
   double users = 0.0;  // requests in flight at most; 0: no limit
 };
 
@@ -74,7 +74,7 @@ class EnginePlans {
   std::map<int, plan::PlanPoint> plans_;
 };
 
-// What the setting is ranked by: lower is better.
+// The figure that ranks the settings: lower is better.
 double objective_of(Objective objective, const Estimate& estimate);
 
 }  // namespace specsim::choose

@@ -1,4 +1,4 @@
-// What specsim choose is asked: the settings to try, the load, the limits, and what to rank by.
+// The question of specsim choose: the settings to try, the load, the limits, and the figure that ranks.
 #pragma once
 
 #include "sim/answers/load/from_options.h"
@@ -28,8 +28,8 @@ struct Question {
   std::vector<std::string> hardware;
   std::string target;
   std::string engine = "vllm";
-  std::vector<std::string> types;             // of the target's weights; "": as its file says
-  std::vector<std::string> cache_bits;        // of the cache; "": as its file says
+  std::vector<std::string> types;             // of the target's weights; "": that of its file
+  std::vector<std::string> cache_bits;        // of the cache; "": that of its file
   std::vector<std::int64_t> tensor_parallel;  // GPUs that share the target
   std::vector<std::int64_t> expert_parallel;  // engines that share the experts, 1: none
   std::vector<std::int64_t> replicas;         // engines
@@ -39,7 +39,7 @@ struct Question {
   load::ServeRequest load;            // rate, concurrency or trace; prompt, output; slo
   Objective objective = Objective::cost;
   std::size_t shown = 8;  // settings that are simulated and ranked
-  // What --power-cap and --price change of a GPU.
+  // Changes of a GPU by options: its power limit and its cost per hour.
   std::function<std::vector<cost::PresetChoice::Change>(const std::string& hardware)> changes;
   std::optional<double> power_cap;
   std::function<std::optional<double>(const std::string& hardware)> price;

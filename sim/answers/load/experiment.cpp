@@ -82,7 +82,7 @@ void add_fitting(serve::Summary& summary, const ServeExperiment& experiment, con
   summary.draft_cost_requests = fitting(experiment.plain_blocks, 0) - summary.fitting_requests;
 }
 
-// What the run's GPUs draw and cost.
+// Energy and cost of the run's GPUs.
 void add_energy(serve::Summary& summary, const ServeExperiment& experiment, const serve::SimulationResult& result) {
   const double engines = experiment.replicas + experiment.prefill_engines;
   const double gpus_each = cost::gpus_of(*experiment.cost);

@@ -178,7 +178,7 @@ std::string with_interval(const std::string& before, double value, double error,
                      error > 0.0 ? fmt::format(" (95 %: {:.3g} to {:.3g})", side(-1.0), side(1.0)) : "");
 }
 
-// Energy and price of an output token, with speculation and without.
+// Energy and cost of an output token, with speculation and without.
 void print_spending(const plan::Planned& planned, const Plan& plan) {
   const PlanPoint* const drafted = plan.best > 0 ? &plan.best_point() : plan::fastest_draft(plan);
   const PlanPoint& plain = plan.points.front();

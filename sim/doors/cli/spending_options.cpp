@@ -14,7 +14,7 @@ namespace specsim::cli {
 void add_spending_options(CommandLine& line, SpendingOptions& options) {
   line.add({{"power-cap", options.power_cap, config::between(1, 1e5), "power limit of each GPU, watts; it lowers the clock"},
             {"price", options.prices, read_texts,
-             "dollars per GPU-hour: DOLLARS, or GPU=DOLLARS, commas between; where not given the list price of the GPU's file"}});
+             "dollars per GPU-hour: DOLLARS, or GPU=DOLLARS, commas between; if not given those of the GPU's file"}});
 }
 
 std::optional<double> price_given(const SpendingOptions& options, const std::string& hardware, const std::vector<std::string>& all) {
@@ -36,7 +36,7 @@ std::vector<cost::PresetChoice::Change> spending_changes(const SpendingOptions& 
   std::vector<cost::PresetChoice::Change> changes;
   if (options.power_cap) changes.push_back({"power", fmt::format("{{cap_w: {:g}}}", *options.power_cap), {"--power-cap", 0, 0}});
   if (const std::optional<double> dollars = price_given(options, hardware, all))
-    changes.push_back({"price", fmt::format("{{dollars_per_hour: {}, source: --price}}", *dollars), {"--price", 0, 0}});
+    changes.push_back({"price", fmt::format("{{dollars_per_hour: {}, source: an option}}", *dollars), {"--price", 0, 0}});
   return changes;
 }
 

@@ -1,4 +1,4 @@
-// --power-cap and --price: what plan, serve, pass and choose change of a GPU for energy and cost.
+// Options of plan, serve, pass and choose on the power and the cost of GPUs.
 #pragma once
 
 #include "sim/doors/cli/command_line.h"
@@ -17,10 +17,10 @@ struct SpendingOptions {
 };
 
 void add_spending_options(CommandLine& line, SpendingOptions& options);
-// Dollars of an hour of the GPU that was asked for by that name; nothing where no price is given. Throws BadInput for what is no
-// price, and for a price of a GPU that is none of `all`.
+// Dollars per hour of the GPU with that name; nothing if no option gives them. Throws BadInput for what is no number, and for a GPU
+// that is none of `all`.
 std::optional<double> price_given(const SpendingOptions& options, const std::string& hardware, const std::vector<std::string>& all);
-// What the options change of that GPU. Throws BadInput as price_given() does.
+// Changes of that GPU by the options. Throws BadInput as price_given() does.
 std::vector<cost::PresetChoice::Change> spending_changes(const SpendingOptions& options, const std::string& hardware,
                                                          const std::vector<std::string>& all);
 

@@ -206,7 +206,7 @@ std::vector<spec::Override> workload_overrides(const WorkloadOptions& options, b
                      "given with a config but without --hardware, allowed: with it, or --set cost.hardware=\"{preset: NAME, ...}\"");
     const std::string hardware = options.hardware.value_or(plan::kDefaultHardware);
     if (in_braces(hardware))
-      throw BadInput({"--hardware", 0, 0}, "in braces beside --power-cap or --price, allowed: power and price inside the braces");
+      throw BadInput({"--hardware", 0, 0}, "in braces, together with an option on its power or cost, allowed: both inside the braces");
     refuse_set(options, "hardware", "cost.hardware");
     add_preset("cost.hardware", cost::PresetChoice{hardware, {"--hardware", 0, 0}, spending_changes(options.spending, hardware, {hardware})});
   } else {

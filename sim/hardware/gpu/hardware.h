@@ -35,7 +35,7 @@ struct Calibration {
   std::optional<double> unequal_contexts;
 };
 
-// What an hour of one GPU costs.
+// Cost of an hour of one GPU.
 struct HourlyPrice {
   double dollars_per_hour = 0.0;
   std::string source;  // list and date
@@ -71,7 +71,7 @@ struct Hardware {
   std::string fitted_on;        // another GPU, the source of the calibration; empty: this GPU
   bool unverified = false;
   std::optional<PowerDraw> power;      // none: its power is not known
-  std::optional<HourlyPrice> price;    // none: no list has it
+  std::optional<HourlyPrice> price;    // none: not known
 };
 
 // Seconds of `groups` equal matrix products in one kernel: each `rows` by `inner` times `inner` by `outer`, weights of

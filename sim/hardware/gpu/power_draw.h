@@ -9,7 +9,7 @@
 
 namespace specsim::cost {
 
-// Watts of the board by what it does. Where a figure of a GPU is not given it is a share of the limit (read_power_draw).
+// Watts of the board by its work. A figure that a GPU's file does not give is a share of the limit (read_power_draw).
 struct PowerDraw {
   double limit_w = 0.0;    // power limit by default, by the data sheet
   double idle_w = 0.0;     // clocks up, no kernel runs
@@ -36,14 +36,14 @@ struct BoardTime {
   [[nodiscard]] double total() const { return memory + compute + small + idle; }
 };
 
-// What the board does under its power limit: seconds, joules, and the clock as a share of the full one.
+// The board under its power limit: seconds, joules, and the clock as a share of the full one.
 struct BoardUse {
   BoardTime time;
   double joules = 0.0;
   double clock = 1.0;
 };
-// `uncapped`: seconds under the default limit, as latency estimates give them. Where full clock would draw more than the limit, the
-// clock is that at which the mean power is the limit; a lower cap lowers it further and makes the pass longer.
+// `uncapped`: seconds under the default limit, as latency estimates give them. If full clock would draw more than the limit, the
+// clock is that at which the mean power is the limit. A lower cap lowers it further and makes the pass longer.
 BoardUse board_use(const PowerDraw& power, const BoardTime& uncapped);
 
 // The keys of `power` in a GPU's description.

@@ -9,22 +9,22 @@
 
 namespace specsim::cost {
 
-// What a round takes: joules of all GPUs of the target, watts of each, and the standard error of their logarithm.
+// A round's joules of all GPUs of the target, watts of each, and the standard error of their logarithm.
 struct Spent {
   double joules = 0.0;
   double watts = 0.0;
   double error = 0.0;
 };
-// Nothing where the GPU's power is not known.
+// Nothing if the GPU's power is not known.
 std::optional<Spent> spent_in(const CostModel& cost, const RoundTime& round);
-// US dollars of all GPUs of the target for so long; nothing where no price is known.
+// US dollars of all GPUs of the target for so many seconds; nothing if the cost per hour is not known.
 std::optional<double> dollars(const CostModel& cost, double seconds);
 // nullptr: its power is not known.
 const PowerDraw* power_of(const CostModel& cost);
 // GPUs that share the target; 1 where the cost model knows none.
 double gpus_of(const CostModel& cost);
 
-// What a pass asks of one GPU, whatever time it takes.
+// The work of a pass on one GPU, whatever time it takes.
 struct PassWork {
   double bytes = 0.0;       // weights and keys that it reads
   double operations = 0.0;  // multiplications and additions
