@@ -14,7 +14,7 @@ NUMBERS = ("mean_tpot_ms", "dollars_per_million_tokens", "dollars_per_million_to
 
 def label(row):
     gpus = int(row["tensor_parallel"]) * int(row["replicas"])
-    draft = row["draft"] if row["draft"] == "no speculation" else f"{row['draft']}, K={row['draft_length']}"
+    draft = row["draft"] if row["draft"] == "no speculation" else f"{row['draft']}, K={float(row["draft_length"]):.0f}"
     return f"{gpus} {row['hardware']}{' ' + row['dtype'] if row['dtype'] else ''}: {draft}"
 
 
@@ -35,7 +35,7 @@ def draw(folder):
     front = sorted((row for row in rows if row["pareto"] == 1), key=lambda row: row["mean_tpot_ms"])
     axes.plot([row["mean_tpot_ms"] for row in front], [row[figure_of] for row in front], "--", color="#888888", linewidth=0.9, label="no other is better in both")
     for row in front:
-        axes.annotate(label(row), (row["mean_tpot_ms"], row[figure_of]), xytext=(6, 5), textcoords="offset points", fontsize=7)
+        axes.annotate(label(row), (row["mean_tpot_ms"], row[figure_of]), xytext=(5, -9), textcoords="offset points", fontsize=7)
     axes.set(xlabel="time per output token, ms (mean)", ylabel="$ per million output tokens" if priced else "joules per output token")
     axes.set_ylim(bottom=0)
     axes.legend(loc="upper right", fontsize=8)
