@@ -164,7 +164,7 @@ if(TARGET specsim)
   endif()
   if(SPECSIM_SANITIZE)
     # These hold figures to committed files or to theory, for minutes and by commands that other tests run too; the wheel is another build.
-    list(FILTER scripts EXCLUDE REGEX "^tests/(python/wheel|golden/(compare_order|docs|pictures|real_methods|results)|serve/oracles)_test")
+    list(FILTER scripts EXCLUDE REGEX "^tests/(python/wheel|golden/(compare_order|docs|pictures|real_methods|results|scoreboard)|serve/oracles)_test")
   endif()
   if(SPECSIM_SANITIZE STREQUAL "thread")  # one thread for minutes
     list(FILTER scripts EXCLUDE REGEX "^tests/(cuda/.*|golden/reference|serve/executed)_test")

@@ -173,8 +173,11 @@ def part_block(what):
     return f"**{kind}.**" + (f" Source: {linked(part.source)}." if part.source else "")
 
 
+MOST_FIGURES = 6  # rows of a method's table
+
+
 def figures_block(what):
-    """A method's parameters, the first example that uses it, and its cells of results/methods."""
+    """A method's parameters, the first example that uses it, and its first cells of results/methods."""
     part = part_named(what)
     lines = ["## Parameters", "", part.table or "None.", ""]
     example = example_of(part)
@@ -182,12 +185,13 @@ def figures_block(what):
         lines += ["## In a config", "", "```yaml", example[0], "```", "", f"From [{example[1]}](../../{example[1]}).", ""]
     cells = [cell for cell in rows_of("results/methods/methods.csv") if kind_of(cell, part.kind) == part.name]
     if cells:
+        shown = list({cell["config"]: cell for cell in reversed(cells)}.values())[::-1][:MOST_FIGURES]  # the first cell of each config
         other = {"drafter": "verifier", "verifier": "drafter", "policy": "drafter"}[part.kind]
-        lines += ["## Figures", "",
-                  "Compare rows of one config only. One workload for all: [methods side by side](../results/methods.md).", "",
+        lines += ["## Figures", "", "Compare rows of one config only. One workload for all: [methods side by side](../results/methods.md)."
+                  + (f" All {len(cells)} cells: [methods.csv](../../results/methods/methods.csv)." if len(cells) > len(shown) else ""), "",
                   f"| config | {part.kind} | {other} | tokens per round | draft passes | verified rows |", "|---|---|---|---|---|---|"]
         lines += [f"| {cell['config']} | {cell[part.kind]} | {cell[other]}{', policy ' + cell['policy'] if cell['policy'] and part.kind != 'policy' else ''} | "
-                  f"{float(cell['tokens_per_round']):.3f} | {float(cell['draft_passes']):.3g} | {float(cell['verified_rows']):.3g} |" for cell in cells]
+                  f"{float(cell['tokens_per_round']):.3f} | {float(cell['draft_passes']):.3g} | {float(cell['verified_rows']):.3g} |" for cell in shown]
         lines.append("")
     return "\n".join(lines).rstrip()
 
