@@ -14,7 +14,7 @@ NUMBERS = ("mean_tpot_ms", "dollars_per_million_tokens", "dollars_per_million_to
 
 def label(row):
     gpus = int(row["tensor_parallel"]) * int(row["replicas"])
-    draft = row["draft"] if row["draft"] == "no speculation" else f"{row['draft']}, K={float(row["draft_length"]):.0f}"
+    draft = row["draft"] if row["draft"] == "no speculation" else f"{row['draft']}, K={float(row['draft_length']):.0f}"
     return f"{gpus} {row['hardware']}{' ' + row['dtype'] if row['dtype'] else ''}: {draft}"
 
 
