@@ -20,6 +20,7 @@ ExitCode run_command(const std::vector<std::string>& arguments);
 ExitCode check_command(const std::vector<std::string>& arguments);
 ExitCode audit_command(const std::vector<std::string>& arguments);
 ExitCode plan_command(const std::vector<std::string>& arguments);
+ExitCode choose_command(const std::vector<std::string>& arguments);
 ExitCode compare_command(const std::vector<std::string>& arguments);
 ExitCode serve_command(const std::vector<std::string>& arguments);
 ExitCode tune_command(const std::vector<std::string>& arguments);
