@@ -54,7 +54,7 @@ for name, command in commands.items():
                 expect(f"{name} {option['name']}: default below the minimum", option["default"] >= option["minimum"])
 plan = {option["name"]: option for option in commands["plan"]["options"]}
 expect("types of plan", (plan["--alpha"]["type"], plan["--longest"]["type"], plan["--batch"]["type"], plan["--verbose"]["type"]) == ("number", "integer", "integers", "flag"))
-expect("limits of plan", (plan["--longest"]["minimum"], plan["--alpha"].get("maximum")) == (1, 1))
+expect("limits of plan", (plan["--longest"]["minimum"], plan["--tensor-parallel"]["minimum"]) == (1, 1))
 expect("names of plan", {"h100-sxm", "rtx-3090"} <= set(plan["--hardware"]["names"]))
 
 # The output of commands fits the schema; an object without its tables must not.
