@@ -255,7 +255,7 @@ def span(values, form="{:.2f}"):
 
 
 def calibration_table(_):
-    """Passes, acceptance and decoding of results/calibration/novels."""
+    """Passes of results/calibration/novels, and acceptance and decoding at temperature 1."""
     folder = Path("results/calibration/novels")
     passes = rows_of(folder / "passes.csv")
     passes = [row for row in passes if 1 < int(row["context"]) < 100]  # one context of the three
@@ -266,11 +266,11 @@ def calibration_table(_):
         lines.append(f"| {row['model']} | {row['tokens']} | {row['context']} | {float(row['ms']):.3f} | {float(row['ms_quartile_1']):.3f} to "
                      f"{float(row['ms_quartile_3']):.3f} | {ratio:.2f} | {float(row['weight_gb_per_s']):.1f} |")
     lines += ["", "| temperature | position | judged | alpha, by outcomes | alpha, by distributions | z |", "|---|---|---|---|---|---|"]
-    for row in rows_of(folder / "acceptance.csv"):
+    for row in (row for row in rows_of(folder / "acceptance.csv") if row["temperature"] == "1"):
         lines.append(f"| {row['temperature']} | {row['condition']} | {row['judged']} | {float(row['alpha_outcomes']):.3f} | "
                      f"{float(row[next(name for name in row if name.startswith('alpha_') and name != 'alpha_outcomes')]):.3f} | {float(row['z']):.2f} |")
     lines += ["", "| temperature | batch | draft length | tokens per round | tokens per second | speedup | speedup at all prompts' tokens per round |", "|---|---|---|---|---|---|---|"]
-    for row in rows_of(folder / "speed.csv"):
+    for row in (row for row in rows_of(folder / "speed.csv") if row["temperature"] == "1"):
         lines.append(f"| {row['temperature']} | {row['batch']} | {row['draft_length']} | {float(row['tokens_per_round']):.3f} | {float(row['tokens_per_second']):.1f} | "
                      f"{float(row['speedup']):.2f} ± {float(row['speedup_se']):.2f} | {float(row['speedup_of_all_prompts']):.2f} |")
     return "\n".join(lines)
