@@ -7,7 +7,7 @@ Writes docs/reference.md (specsim reference) and fills the blocks of README.md, 
 Each drafter, verifier and policy of the registry has a page docs/methods/KIND-NAME.md. Its prose is written by hand; a missing page is
 created with an outline.
   <!-- output: build/specsim ARGUMENTS ;; REGEX -->   the command's output: the lines that match the expression, or all lines without one
-  <!-- include: PATH -->          the content of a file; PATH#N: its Nth paragraph
+  <!-- include: PATH -->          the content of a file; PATH#N: its Nth paragraph; PATH ;; REGEX: the lines that match the expression
   <!-- code: PATH#NAME -->        the lines of a source between "[NAME]" and "[end of NAME]" in its comments; without #NAME: all
   <!-- table: NAME -->            a table that a function below makes
   <!-- part: KIND/NAME -->        a method's kind and source; <!-- figures: KIND/NAME -->: its parameters, an example, simulated values
@@ -486,8 +486,9 @@ def output_block(what):
 
 
 def include_block(what):
+    what, _, pattern = what.partition(" ;; ")
     path, _, paragraph = what.partition("#")
-    text = Path(path).read_text().strip()
+    text = "\n".join(line for line in Path(path).read_text().strip().splitlines() if re.search(pattern, line))
     return text.split("\n\n")[int(paragraph) - 1] if paragraph else text
 
 
