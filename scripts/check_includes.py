@@ -85,6 +85,8 @@ GROUPS = {
         "plan": ["base", "tokens", "families", "presets", "latency", "theory", "logs", "spec", "run", "judge", "report"],
         # Servers under load as experiments: read once, swept over loads, judged.
         "load": ["base", "rng", "config", "latency", "engine", "arrivals", "serve", "spec", "plan", "report"],
+        # Which GPUs and settings to take for a load.
+        "choose": ["base", "presets", "model", "latency", "spec", "plan", "load", "report"],
         # From runs of a server to its parameters, and the next measurement.
         "tune": ["base", "config", "latency", "logs", "load", "report"],
     },
@@ -106,7 +108,7 @@ GROUPS = {
                 "audit", "plan", "load"],
         # The commands: options, one call, output.
         "cli": ["base", "rng", "config", "families", "draft", "verify", "presets", "gpu", "model", "latency", "placement", "theory", "spec", "run",
-                "judge", "audit", "plan", "fit", "calibrate", "report", "arrivals", "serve", "load", "tune", "logs"],
+                "judge", "audit", "plan", "fit", "calibrate", "report", "arrivals", "serve", "load", "choose", "tune", "logs"],
         # The package for Python: the library and the commands, and rules that it registers.
         "python": ["base", "verify", "api", "cli"],
     },

@@ -113,8 +113,7 @@ def what_it_is(part):
 
 
 def methods_table(_):
-    """Drafters by group, then verifiers, each with its first cell of results/methods."""
-    cells = rows_of("results/methods/methods.csv")
+    """Drafters by group, then verifiers, each with its first sentence."""
     every = list(parts(REFERENCE.read_text()).values())
     grouped = [(title, [part for name in names for part in every if (part.kind, part.name) == ("drafter", name)]) for title, names in GROUPS.items()]
     known = [part for _, group in grouped for part in group]
@@ -124,11 +123,8 @@ def methods_table(_):
     for title, group in grouped:
         if not group:
             continue
-        lines += [f"### {title}", "", "| method | what it is | tokens per round | draft passes | verified rows |", "|---|---|---|---|---|"]
-        for part in group:
-            cell = next((cell for cell in cells if kind_of(cell, part.kind) == part.name), None)
-            figures = [f"{float(cell['tokens_per_round']):.2f}", f"{float(cell['draft_passes']):.3g}", f"{float(cell['verified_rows']):.3g}"] if cell else [""] * 3
-            lines.append("| " + " | ".join([f"[`{part.name}`]({part.page})", what_it_is(part), *figures]) + " |")
+        lines += [f"### {title}", "", "| method | what it is |", "|---|---|"]
+        lines += [f"| [`{part.name}`]({part.page}) | {what_it_is(part)} |" for part in group]
         lines.append("")
     return "\n".join(lines).rstrip()
 
@@ -187,8 +183,9 @@ def figures_block(what):
     if cells:
         shown = list({cell["config"]: cell for cell in reversed(cells)}.values())[::-1][:MOST_FIGURES]  # the first cell of each config
         other = {"drafter": "verifier", "verifier": "drafter", "policy": "drafter"}[part.kind]
-        lines += ["## Figures", "", "Compare rows of one config only. One workload for all: [methods side by side](../results/methods.md)."
-                  + (f" All {len(cells)} cells: [methods.csv](../../results/methods/methods.csv)." if len(cells) > len(shown) else ""), "",
+        notes = ["Compare rows of one config only."] * (len(shown) > 1) + ["[All methods on one workload](../results/methods.md)."]
+        notes += [f"[All {len(cells)} cells](../../results/methods/methods.csv)."] * (len(cells) > len(shown))
+        lines += ["## Figures", "", " ".join(notes), "",
                   f"| config | {part.kind} | {other} | tokens per round | draft passes | verified rows |", "|---|---|---|---|---|---|"]
         lines += [f"| {cell['config']} | {cell[part.kind]} | {cell[other]}{', policy ' + cell['policy'] if cell['policy'] and part.kind != 'policy' else ''} | "
                   f"{float(cell['tokens_per_round']):.3f} | {float(cell['draft_passes']):.3g} | {float(cell['verified_rows']):.3g} |" for cell in shown]
@@ -258,7 +255,7 @@ def span(values, form="{:.2f}"):
 
 
 def calibration_table(_):
-    """Passes, acceptance and decoding of results/calibration/novels."""
+    """Passes of results/calibration/novels, and acceptance and decoding at temperature 1."""
     folder = Path("results/calibration/novels")
     passes = rows_of(folder / "passes.csv")
     passes = [row for row in passes if 1 < int(row["context"]) < 100]  # one context of the three
@@ -269,11 +266,11 @@ def calibration_table(_):
         lines.append(f"| {row['model']} | {row['tokens']} | {row['context']} | {float(row['ms']):.3f} | {float(row['ms_quartile_1']):.3f} to "
                      f"{float(row['ms_quartile_3']):.3f} | {ratio:.2f} | {float(row['weight_gb_per_s']):.1f} |")
     lines += ["", "| temperature | position | judged | alpha, by outcomes | alpha, by distributions | z |", "|---|---|---|---|---|---|"]
-    for row in rows_of(folder / "acceptance.csv"):
+    for row in (row for row in rows_of(folder / "acceptance.csv") if row["temperature"] == "1"):
         lines.append(f"| {row['temperature']} | {row['condition']} | {row['judged']} | {float(row['alpha_outcomes']):.3f} | "
                      f"{float(row[next(name for name in row if name.startswith('alpha_') and name != 'alpha_outcomes')]):.3f} | {float(row['z']):.2f} |")
     lines += ["", "| temperature | batch | draft length | tokens per round | tokens per second | speedup | speedup at all prompts' tokens per round |", "|---|---|---|---|---|---|---|"]
-    for row in rows_of(folder / "speed.csv"):
+    for row in (row for row in rows_of(folder / "speed.csv") if row["temperature"] == "1"):
         lines.append(f"| {row['temperature']} | {row['batch']} | {row['draft_length']} | {float(row['tokens_per_round']):.3f} | {float(row['tokens_per_second']):.1f} | "
                      f"{float(row['speedup']):.2f} ± {float(row['speedup_se']):.2f} | {float(row['speedup_of_all_prompts']):.2f} |")
     return "\n".join(lines)

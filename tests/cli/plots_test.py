@@ -88,6 +88,7 @@ with tempfile.TemporaryDirectory() as scratch:
         "run": ["run", "configs/quickstart.yaml", "--set", "rounds=2000"],
         "check": ["check", "tests/config/good/zeros.yaml", "--set", "rounds=2000"],
         "plan": ["plan", "--hardware", "h100-sxm", "--target", "llama-3.1-8b", "--draft", "eagle-head-8b", "--alpha", "0.7"],
+        "choose": ["choose", "--hardware", "h100-sxm,l40s", "--target", "llama-3.1-8b", "--users", "4", "--requests", "20", "--simulate", "3"],
     }.items():
         status, _, stderr = run(*arguments, "--out", scratch / name)
         expect(f"{name}: status {status}, {stderr}", status in (0, 3))
@@ -97,7 +98,7 @@ with tempfile.TemporaryDirectory() as scratch:
     for name, source in {"curve": "results/chat/curve", "trees": "results/method_claims/trees", "serve": "results/chat/run", "validate": "results/validation/novels",
                          "calibrate": "results/gpu/h200-sxm/enlarged"}.items():
         shutil.copytree(source, scratch / name, ignore=shutil.ignore_patterns("*.png", "*.jsonl"))
-    for name, pictures in {"compare": ["compare"], "trees": ["compare", "tree"], "run": ["data"], "check": ["data"], "merge": ["data"], "plan": ["plan", "map"],
+    for name, pictures in {"compare": ["compare"], "trees": ["compare", "tree"], "run": ["data"], "check": ["data"], "merge": ["data"], "plan": ["plan", "map"], "choose": ["choices"],
                            "curve": ["curve"], "serve": ["requests", "steps"], "validate": ["validation"], "calibrate": ["validation"]}.items():
         status, _, stderr = run("plot", scratch / name)
         expect(f"plot {name}: status {status}, {stderr}", status == 0 and {path.stem for path in (scratch / name).glob("*.png")} == set(pictures))

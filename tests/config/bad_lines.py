@@ -2,7 +2,7 @@
 CONFIG = "tests/config/good/zeros.yaml"
 INTEGER_SEED = "an integer in [0, 9.2e+18]"
 OPTIONS = "--set, --out, --threads, --seed, --shard, --resume, --force, --dry-run, --quiet, --trace, --format, --help"
-COMMANDS = "run, check, audit, plan, compare, serve, tune, theory, pass, kernels, calibrate, validate, import, fit, list, describe, init, cluster, plot, merge, schema, completion, man, reference"
+COMMANDS = "run, check, audit, plan, choose, compare, serve, tune, theory, pass, kernels, calibrate, validate, import, fit, list, describe, init, cluster, plot, merge, schema, completion, man, reference"
 GPUS = "<presets of hardware>, or the path of a .yaml file"
 MODELS = "tests/data/models/"
 PROMPTS = "tests/data/prompts/held_out.jsonl"
@@ -10,6 +10,7 @@ RUNS = ("allowed: results of vllm bench serve, sglang.bench_serving, AIPerf, Gen
         "trtllm-bench, answers of llama-server, logs of vLLM or SGLang, or CSV with columns run, draft_length, concurrency, ...")
 CALIBRATE = ["calibrate", "--target", MODELS + "novels-0.2m-distilled", "--draft", MODELS + "novels-0.2m-distilled", "--out", "OUT"]
 PASS = ["pass", "--hardware", "h100-sxm", "--model", "llama-2-7b"]
+CHOOSE = ["choose", "--target", "llama-3.1-8b", "--hardware", "h100-sxm"]
 
 # Arguments and the expected standard error.
 LINES = [
@@ -310,6 +311,23 @@ LINES = [
     ([*PASS, "--role", "tutor"], '--role: "tutor", allowed: target, draft'),
     (["pass", "--hardware", "h100-sxm", "--model", "eagle-head-7b"],
      "--model: the target is a head, not a whole model, allowed: a whole model, or --role draft"),
+    # choose, energy and cost
+    (["choose"], "specsim choose needs --target; specsim choose --help shows examples"),
+    (["choose", "--target", "llama-3.1-8b"], "specsim choose needs --hardware; specsim choose --help shows examples"),
+    ([*CHOOSE], "specsim choose needs a load, allowed: one of --rate, --users, --trace"),
+    ([*CHOOSE, "--rate", "1", "--users", "4"], "specsim choose was given several loads, allowed: one of --rate, --users, --trace"),
+    ([*CHOOSE, "--users", "4", "--rank-by", "colour"], '--rank-by: "colour", allowed: cost, tokens, joules'),
+    ([*CHOOSE, "--users", "4", "--price", "a100=2"], '--price: a cost of "a100", which is not among the GPUs, allowed: h100-sxm'),
+    ([*CHOOSE, "--users", "4", "--price", "h100-sxm=free"], '--price: "free", allowed: a number in (0, 1000000]'),
+    ([*CHOOSE, "--users", "4", "--draft", "qwen3-0.6b"],
+     "--draft: no published acceptance of qwen3-0.6b for llama-3.1-8b, allowed: --alpha qwen3-0.6b=0.7"),
+    ([*CHOOSE, "--users", "4", "--draft", "none", "--alpha", "mine=0.7"], "--alpha: of mine, which is no draft that is tried, allowed: a name of --draft"),
+    ([*CHOOSE, "--users", "four"], '--users: "four"'),
+    ([*PASS, "--power-cap", "900"], "--power-cap: a power cap of 900 W, allowed: 210 to 700 W on this GPU"),
+    (["plan", "--alpha", "0.5", "--power-cap", "20"], "--power-cap: a power cap of 20 W, allowed: 210 to 700 W on this GPU"),
+    (["serve", "--rate", "1", "--power-cap", "20"], "--power-cap: a power cap of 20 W, allowed: 210 to 700 W on this GPU"),
+    (["plan", "configs/examples/h100_8b.yaml", "--power-cap", "300"], "--power-cap: given with a config but without --hardware, allowed: with it, or "
+     '--set cost.hardware="{preset: NAME, ...}"'),
     # merge
     (["merge"], "specsim merge needs --out; specsim merge --help shows examples"),
     (["merge", "--out", "OUT"], "specsim merge needs the directories of the shards"),

@@ -406,7 +406,8 @@ TEST_CASE("a draft's pass needs no target, and warns of none", "[plan][pass]") {
   // 131,072 tokens of 32 layers' keys and values, 2 x 8 x 128 wide, in two bytes are 17.2 GB, the weights 16.1: of 80 GB one such
   // sequence takes 33.3, four take 84.8.
   grid = {cost::Role::target, {1, 4}, {131072}, {1}, 1e9, false};
-  const auto large = plan::price_passes({{"h100-sxm", "llama-3.1-8b", deployment(preset("llama-3.1-8b"), "none")}}, grid).passes;
+  const auto eight = on("h100-sxm", deployment(preset("llama-3.1-8b"), "none"));
+  const auto large = plan::price_passes({{"h100-sxm", "llama-3.1-8b", eight}}, grid).passes;
   REQUIRE(large.size() == 2);
   CHECK(large[0].fits == true);
   CHECK(large[1].fits == false);

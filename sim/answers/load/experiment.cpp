@@ -4,6 +4,7 @@
 #include "sim/foundation/base/memory.h"
 #include "sim/foundation/rng/address.h"
 #include "sim/hardware/latency/deployment.h"
+#include "sim/hardware/latency/energy.h"
 
 #include <fmt/format.h>
 
@@ -79,6 +80,20 @@ void add_fitting(serve::Summary& summary, const ServeExperiment& experiment, con
   };
   summary.fitting_requests = fitting(experiment.blocks, lookahead);
   summary.draft_cost_requests = fitting(experiment.plain_blocks, 0) - summary.fitting_requests;
+}
+
+// Energy and cost of the run's GPUs.
+void add_energy(serve::Summary& summary, const ServeExperiment& experiment, const serve::SimulationResult& result) {
+  const double engines = experiment.replicas + experiment.prefill_engines;
+  const double gpus_each = cost::gpus_of(*experiment.cost);
+  summary.gpus = engines * gpus_each;
+  if (const std::optional<double> dollars = cost::dollars(*experiment.cost, summary.duration_s)) summary.dollars = engines * *dollars;
+  const cost::PowerDraw* const power = cost::power_of(*experiment.cost);
+  if (power == nullptr) return;
+  double work = 0.0;
+  for (const serve::ServerTotals& one : result.totals) work += one.work_joules;
+  summary.joules = gpus_each * (work + power->idle_w * engines * summary.duration_s);
+  summary.power_error = power->spread;
 }
 
 // Host time of a tuned server per request before it is queued.
@@ -218,6 +233,7 @@ Served serve(const ServeExperiment& experiment, const arrivals::RequestTrace& wo
   served.summary = serve::summarise(workload, served.result, experiment.slo, experiment.replicas + experiment.prefill_engines,
                                     experiment.warm_up);
   add_fitting(served.summary, experiment, workload, setting.make_engine().lookahead);
+  add_energy(served.summary, experiment, served.result);
   if (!served.result.interrupted) served.summary.latency_error = latency_error(experiment, served.summary);
   return served;
 }

@@ -196,6 +196,11 @@ void take_prices(const ServeRequest& request, Composer& composer) {
     composer.take("dtype", request.dtype, "cost.target.dtype");
   }
   composer.take("engine", request.engine, "cost.engine");
+  if (request.power_cap || request.dollars_per_hour) composer.spell_out("cost.hardware", "preset");
+  composer.take("power-cap", request.power_cap, "cost.hardware.power.cap_w");
+  if (!request.dollars_per_hour) return;
+  composer.take("price", request.dollars_per_hour, "cost.hardware.price.dollars_per_hour");
+  composer.set_text("cost.hardware.price.source", "an option", "--price");
 }
 
 // An option that sets how many requests come.

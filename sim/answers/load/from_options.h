@@ -22,6 +22,8 @@ struct ServeRequest {
   std::optional<std::string> tensor_parallel;
   std::optional<std::string> dtype;   // the target's data types, as in a model file
   std::optional<std::string> engine;  // engine that adds host and launch times
+  std::optional<std::string> power_cap;         // watts of each GPU
+  std::optional<std::string> dollars_per_hour;  // of each GPU
   std::optional<std::string> rate;
   std::optional<std::string> concurrency;
   std::optional<std::string> trace;

@@ -2,6 +2,7 @@
 
 #include "sim/foundation/report/csv.h"
 #include "sim/foundation/report/intervals.h"
+#include "sim/hardware/latency/energy.h"
 #include "sim/hardware/latency/roofline.h"
 
 #include <fmt/format.h>
@@ -31,10 +32,16 @@ PricedPasses price_passes(const std::vector<PassSetting>& settings, const PassGr
     warn(model->warnings());
     double first = 0.0;
     for (const cost::Pass& pass : passes_of(grid)) {
-      PricedPass own{at, pass, {}, 0.0, 0.0, 0.0, 1.0, std::nullopt};
+      PricedPass own;
+      own.setting = at;
+      own.pass = pass;
       own.time = model->pass(grid.role, pass);
       warn(model->beyond_measured(grid.role, pass));
       own.error = model->relative_error(grid.role, pass);
+      if (const cost::PowerDraw* const power = cost::power_of(*model); power != nullptr && !grid.products_only) {
+        own.joules = settings[at].shape().tensor_parallel * (own.time.work_joules + power->idle_w * own.time.total());
+        own.joules_error = std::hypot(own.error, power->spread);
+      }
       own.kernel_error = model->kernel_error(grid.role, pass);
       own.shared = model->shared_variance(grid.role);
       if (grid.products_only) {
@@ -66,6 +73,13 @@ report::Column<PassLine> time_column(const char* name, const char* meaning, doub
   return {name, "ms", meaning, [seconds](const PassLine& line) { return report::csv_real(1e3 * (line.priced->time.*seconds)); }};
 }
 
+report::Column<PassLine> joules_column(const char* name, const char* unit, const char* meaning, double (*of)(const PassLine&)) {
+  return {name, unit, meaning, [of](const PassLine& line) {
+            const double value = of(line);
+            return std::isnan(value) ? std::string() : report::csv_real(value);
+          }};
+}
+
 const std::vector<report::Column<PassLine>>& columns_of_passes() {
   using Line = PassLine;
   static const std::vector<report::Column<Line>> list = {
@@ -92,6 +106,13 @@ const std::vector<report::Column<PassLine>>& columns_of_passes() {
       time_column("launch_ms", "time of kernels' launches and of elementwise work", &cost::PassTime::launch),
       time_column("host_ms", "host time that the GPU waits for", &cost::PassTime::host),
       time_column("sampling_ms", "time of turning logits into tokens", &cost::PassTime::sampling),
+      joules_column("watts_per_gpu", "W", "power of each GPU's board over the pass; empty where it is not known",
+                    [](const Line& line) { return line.priced->joules / line.setting->shape().tensor_parallel / line.priced->time.total(); }),
+      joules_column("joules", "J", "energy of all GPUs' boards", [](const Line& line) { return line.priced->joules; }),
+      joules_column("joules_low", "J", "lower bound of its 95 % interval",
+                    [](const Line& line) { return line.priced->joules * std::exp(-report::kIn95 * line.priced->joules_error); }),
+      joules_column("joules_high", "J", "upper bound",
+                    [](const Line& line) { return line.priced->joules * std::exp(report::kIn95 * line.priced->joules_error); }),
       {"fits", "0 or 1", "whether model and cache fit into memory; empty for a draft, which shares memory with its target",
        [](const Line& line) { return !line.priced->fits   ? ""
                                      : *line.priced->fits ? "1"

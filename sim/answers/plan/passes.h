@@ -5,6 +5,7 @@
 #include "sim/hardware/latency/deployment.h"
 #include "sim/hardware/latency/pass.h"
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,6 +41,8 @@ struct PricedPass {
   double shared = 0.0;        // share of that part's variance shared with passes over other numbers of rows
   double ratio = 1.0;         // time relative to the pass with the grid's first number of tokens, at the same batch and context
   std::optional<bool> fits;   // whether model and cache fit into memory; nullopt for a draft, which shares memory with its target
+  double joules = std::numeric_limits<double>::quiet_NaN();  // of all GPUs; NaN if their power is not known
+  double joules_error = 0.0;                                 // standard deviation of its logarithm
 };
 
 struct PricedPasses {

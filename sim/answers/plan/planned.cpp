@@ -28,6 +28,8 @@ struct PlanLine {
 };
 
 double bound(double value, double error, double side) { return value * std::exp(side * report::kIn95 * error); }
+double energy_error(const PlanPoint& point) { return std::hypot(point.time_error, point.acceptance_error, point.power_error); }
+std::string known(double value) { return std::isnan(value) ? "" : report::csv_real(value); }
 double rate_error(const PlanPoint& point) { return std::hypot(point.time_error, point.acceptance_error); }
 
 std::vector<report::Column<PlanLine>> plan_columns(const std::vector<std::string>& axes) {
@@ -64,6 +66,20 @@ std::vector<report::Column<PlanLine>> plan_columns(const std::vector<std::string
        [](const Line& line) { return csv_real(bound(line.point.tokens_per_second, rate_error(line.point), -1.0)); }},
       {"tokens_per_second_high", "1/s", "upper bound",
        [](const Line& line) { return csv_real(bound(line.point.tokens_per_second, rate_error(line.point), 1.0)); }},
+      {"watts_per_gpu", "W", "power of each GPU's board over the round; empty if it is not known",
+       [](const Line& line) { return known(line.point.watts); }},
+      {"joules_per_token", "J", "energy of all GPUs' boards per output token",
+       [](const Line& line) { return known(line.point.joules_per_token); }},
+      {"joules_per_token_low", "J", "lower bound of its 95 % interval",
+       [](const Line& line) { return known(bound(line.point.joules_per_token, energy_error(line.point), -1.0)); }},
+      {"joules_per_token_high", "J", "upper bound",
+       [](const Line& line) { return known(bound(line.point.joules_per_token, energy_error(line.point), 1.0)); }},
+      {"dollars_per_million_tokens", "$", "cost of all GPUs per million output tokens; empty if the cost of a GPU-hour is not known",
+       [](const Line& line) { return known(line.point.dollars_per_million); }},
+      {"dollars_per_million_tokens_low", "$", "lower bound of its 95 % interval",
+       [](const Line& line) { return known(bound(line.point.dollars_per_million, rate_error(line.point), -1.0)); }},
+      {"dollars_per_million_tokens_high", "$", "upper bound",
+       [](const Line& line) { return known(bound(line.point.dollars_per_million, rate_error(line.point), 1.0)); }},
       {"speedup", "1", "tokens_per_round plain_ms / round_ms", [](const Line& line) { return csv_real(line.point.speedup); }},
       {"speedup_low", "1", "lower bound of its 95 % interval, without errors that plain decoding shares",
        [](const Line& line) { return csv_real(line.point.gain.low()); }},

@@ -4,6 +4,7 @@
 #include "sim/foundation/base/check.h"
 #include "sim/foundation/base/parallel.h"
 #include "sim/foundation/report/intervals.h"
+#include "sim/hardware/latency/energy.h"
 
 #include <algorithm>
 #include <cmath>
@@ -154,6 +155,13 @@ Plan make_plan(const cost::CostModel& cost, const cost::Workload& workload, cons
     point.tokens_per_round = curve.tokens_per_round[at];
     point.speedup = cost::speedup(point.time, point.tokens_per_round);
     point.tokens_per_second = workload.batch * point.tokens_per_round / point.time.total();
+    const double tokens = workload.batch * point.tokens_per_round;
+    if (const std::optional<cost::Spent> spent = cost::spent_in(cost, point.time)) {
+      point.joules_per_token = spent->joules / tokens;
+      point.watts = spent->watts;
+      point.power_error = spent->error;
+    }
+    if (const std::optional<double> dollars = cost::dollars(cost, point.time.total())) point.dollars_per_million = 1e6 * *dollars / tokens;
     if (point.speedup > (plan.points.empty() ? 0.0 : plan.best_point().speedup)) plan.best = k;
     plan.points.push_back(point);
   }

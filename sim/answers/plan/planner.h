@@ -5,6 +5,7 @@
 #include "sim/answers/plan/gain.h"
 #include "sim/hardware/latency/round_time.h"
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,6 +19,11 @@ struct PlanPoint {
   double tokens_per_round = 1.0;
   double speedup = 1.0;
   double tokens_per_second = 0.0;  // of the whole batch
+  // Per output token, of all GPUs; NaN if the GPU's power or cost is not known.
+  double joules_per_token = std::numeric_limits<double>::quiet_NaN();
+  double dollars_per_million = std::numeric_limits<double>::quiet_NaN();  // per million of them
+  double watts = std::numeric_limits<double>::quiet_NaN();                // of each GPU
+  double power_error = 0.0;                                               // standard error of the logarithm of watts
   // Standard errors of logarithms, by add_errors().
   double time_error = 0.0;        // of the round's time, by the latency model
   double acceptance_error = 0.0;  // of the tokens per round, due to limited data

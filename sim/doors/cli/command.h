@@ -8,6 +8,8 @@
 
 namespace specsim::cli {
 
+struct CommandInfo;
+
 struct Command {
   std::string name;
   std::string summary;
@@ -18,6 +20,7 @@ ExitCode run_command(const std::vector<std::string>& arguments);
 ExitCode check_command(const std::vector<std::string>& arguments);
 ExitCode audit_command(const std::vector<std::string>& arguments);
 ExitCode plan_command(const std::vector<std::string>& arguments);
+ExitCode choose_command(const std::vector<std::string>& arguments);
 ExitCode compare_command(const std::vector<std::string>& arguments);
 ExitCode serve_command(const std::vector<std::string>& arguments);
 ExitCode tune_command(const std::vector<std::string>& arguments);
@@ -45,6 +48,9 @@ ExitCode reference_command(const std::vector<std::string>& arguments);
 // doubles, and answers in doubles. Letter t: microseconds of each shape by the formula. Letter c: the coordinates of each shape,
 // grouped by shape.
 ExitCode kernel_formulas_command();
+
+// The options and words of a command.
+CommandInfo command_info(const Command& command);
 
 // All commands, in the order of the usage.
 const std::vector<Command>& commands();

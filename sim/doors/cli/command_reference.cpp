@@ -1,7 +1,6 @@
 #include "sim/doors/cli/command_reference.h"
 
 #include "sim/doors/cli/command.h"
-#include "sim/doors/cli/output_form.h"
 #include "sim/foundation/config/value.h"
 #include "specsim_version.h"
 

@@ -1,4 +1,5 @@
 #include "sim/doors/cli/command.h"
+#include "sim/doors/cli/command_line.h"
 
 namespace specsim::cli {
 
@@ -8,6 +9,7 @@ const std::vector<Command>& commands() {
       {"check", "the same, and the verdict of theory and simulation", check_command},
       {"audit", "exact enumeration of the shipped verifier on a small vocabulary", audit_command},
       {"plan", "the best draft length on a GPU, break-even points, and when not to speculate", plan_command},
+      {"choose", "which GPUs to rent and how to set them up for a load: settings ranked by cost, speed or energy", choose_command},
       {"compare", "methods ranked on one workload, with paired intervals; the fastest tree drawn", compare_command},
       {"serve", "a server under load: latency, throughput and goodput, with speculation and without", serve_command},
       {"tune", "learn from benchmark runs of a server how it differs from the estimate", tune_command},
@@ -29,6 +31,12 @@ const std::vector<Command>& commands() {
       {"man", "the manual page", man_command},
       {"reference", "all of these as one page (docs/reference.md)", reference_command}};
   return list;
+}
+
+CommandInfo command_info(const Command& command) {
+  const NoteCommandInfo noting;
+  command.run({});
+  return noting.info;
 }
 
 }  // namespace specsim::cli

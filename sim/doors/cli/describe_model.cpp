@@ -27,7 +27,7 @@ constexpr double kGibibyte = 0x1.0p30;
 
 std::string count_of(double number) { return fmt::format("{:g}", number); }
 
-std::string type_text(const cost::StoredType& type) {
+std::string stored_type_text(const cost::StoredType& type) {
   if (type.kernel.empty()) return fmt::format("{:g} bits", type.bits);
   return fmt::format("{:g} bits ({})", type.bits, type.kernel);
 }
@@ -173,7 +173,7 @@ void print_model(const ModelShape& shape) {
     const double parameters = shape.module_parameters(module);
     if (parameters <= 0.0) continue;
     for (const cost::TypeShare& one : shape.types_of(module))
-      table.add({name, fmt::format("{:.3f}", 1e-9 * one.share * parameters), type_text(one.type),
+      table.add({name, fmt::format("{:.3f}", 1e-9 * one.share * parameters), stored_type_text(one.type),
                  fmt::format("{:.2f}", one.share * parameters * one.type.bits / 8.0 / kGibibyte)});
   }
   if (shape.markov_parameters() > 0.0)

@@ -63,12 +63,6 @@ bool for_machines() { return form().format != report::Format::table; }
 
 bool tables_alone() { return form().format == report::Format::csv; }
 
-CommandInfo command_info(const Command& command) {
-  const NoteCommandInfo noting;
-  command.run({});
-  return noting.info;
-}
-
 ExitCode run_in_form(const Command& command, const std::vector<std::string>& arguments) {
   const std::string name = format_of(arguments).value_or("table");
   const std::optional<report::Format> format = report::format_named(name);

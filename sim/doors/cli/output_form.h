@@ -10,9 +10,6 @@
 
 namespace specsim::cli {
 
-// The options and words of a command.
-CommandInfo command_info(const Command& command);
-
 // Runs the command and writes its output in the form that the arguments request. Throws what the command throws; then nothing is
 // printed.
 ExitCode run_in_form(const Command& command, const std::vector<std::string>& arguments);

@@ -1,4 +1,5 @@
 // specsim list, describe and reference: all names, from the registries.
+#include "sim/answers/choose/choose.h"
 #include "sim/answers/load/curve.h"
 #include "sim/answers/load/experiment.h"
 #include "sim/answers/load/outputs.h"
@@ -96,6 +97,7 @@ std::vector<report::FileInfo> written_files() {
   add(plan::plan_file_infos());
   add(plan::ranking_file_infos());
   add({plan::passes_info()});
+  add({choose::choices_info()});
   add(load::curve_infos());
   add({load::limits_info()});
   add(load::output_infos());

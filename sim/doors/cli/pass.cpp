@@ -3,6 +3,7 @@
 #include "sim/doors/cli/command.h"
 #include "sim/doors/cli/options.h"
 #include "sim/doors/cli/output_form.h"
+#include "sim/doors/cli/spending_options.h"
 #include "sim/doors/cli/workload_options.h"
 #include "sim/experiments/spec/engine_names.h"
 #include "sim/foundation/base/output.h"
@@ -56,6 +57,7 @@ struct PassOptions {
   std::string logits = "all";
   bool csv = false;
   bool explain = false;
+  SpendingOptions spending;
 };
 
 // One GPU and model, with the given split and quantisation.
@@ -82,7 +84,9 @@ PassSetting read_setting(const CommandLine& line, const PassOptions& options, co
   deployment.engine = cost::read_engine(preset(options.engine, "engine"), diagnostics);
   spec::check_engine_names(deployment.engine, diagnostics);
   deployment.kernels = options.kernels;
-  deployment.hardware = cost::read_hardware(preset(hardware, "hardware"), diagnostics);
+  PresetChoice gpu = preset(hardware, "hardware");
+  gpu.changes = spending_changes(options.spending, hardware, options.hardware);
+  deployment.hardware = cost::read_hardware(gpu, diagnostics);
   const cost::ModelShape shape = cost::read_model(chosen, what, diagnostics);
   diagnostics.throw_if_any();
   cost::check_element_types(shape, what, deployment.hardware, diagnostics);
@@ -123,6 +127,7 @@ void print_passes(const std::vector<PassSetting>& settings, const std::vector<Pr
                          {"launch"},
                          {"host"},
                          {"sampling"},
+                         {"J"},
                          {"", report::Align::left}},
                         {.keys = 3});
     for (const PricedPass& one : passes) {
@@ -136,6 +141,7 @@ void print_passes(const std::vector<PassSetting>& settings, const std::vector<Pr
       cells.push_back(fmt::format("{:.3f}", one.ratio));
       for (const double x : {t.weights, t.compute, t.kv, t.communication, t.launch, t.host, t.sampling})
         cells.push_back(fmt::format("{:.3f}", 1e3 * x + 0.0));
+      cells.push_back(report::cell_text(one.joules, "{:.2f}"));
       cells.emplace_back(one.fits.value_or(true) ? "" : "does not fit");
       table.add(cells);
     }
@@ -147,7 +153,7 @@ void print_passes(const std::vector<PassSetting>& settings, const std::vector<Pr
   }
   print_output(
       "\nlow, high: 95 % interval; ratio: relative to the pass over {} per sequence; compute: time that "
-      "arithmetic adds to reading the weights\n",
+      "arithmetic adds to reading the weights; J: energy of all GPUs' boards\n",
       plural(first_tokens, "token"));
 }
 
@@ -226,6 +232,7 @@ void add_pass_options(CommandLine& line, PassOptions& options) {
        {"products-only", grid.products_only, "only the layers' matrix products"},
        {"csv", options.csv, "as CSV"},
        {"explain", options.explain, "every operation of each pass: its shape, its kernel, the kernel's source, time and error"}});
+  line.add({{"power-cap", options.spending.power_cap, config::between(1, 1e5), "power limit of each GPU, watts; it lowers the clock"}});
 }
 
 }  // namespace

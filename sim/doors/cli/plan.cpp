@@ -86,6 +86,7 @@ void add_plan_options(CommandLine& line, PlanOptions& options) {
   add_workload_options(line, options.workload);
   line.add(
       {{"batch", options.workload.batches, workload_interval("batch"), "sequences decoded together; 1,4,16: one plan each"}});
+  add_spending_options(line, options.workload.spending);
   add_acceptance_options(line, options.acceptance);
   line.add({{"trace", options.acceptance.trace, "acceptance: a JSONL trace"},
             {"longest", options.longest, config::between(1, kMaxDraftLength), "longest candidate draft length"},

@@ -5,6 +5,7 @@
 #include "sim/doors/cli/output_form.h"
 #include "sim/experiments/spec/axes.h"
 #include "sim/foundation/base/output.h"
+#include "sim/foundation/report/intervals.h"
 #include "sim/foundation/report/table.h"
 
 #include <fmt/format.h>
@@ -177,6 +178,37 @@ void print_answer(const plan::Planned& planned, const Advice& advice) {
         "to narrow the interval: benchmark your own server twice, with and without speculation: specsim tune --suggest 2");
 }
 
+// "3.71 J (95 %: 3.12 to 4.41)"; without the interval where no error is stated.
+std::string with_interval(const std::string& before, double value, double error, const std::string& behind) {
+  const auto side = [&](double sign) { return value * std::exp(sign * report::kIn95 * error); };
+  return fmt::format("{}{:.3g}{}{}", before, value, behind,
+                     error > 0.0 ? fmt::format(" (95 %: {:.3g} to {:.3g})", side(-1.0), side(1.0)) : "");
+}
+
+// Energy and cost of an output token, with speculation and without.
+void print_spending(const plan::Planned& planned, const Plan& plan) {
+  const PlanPoint* const drafted = plan.best > 0 ? &plan.best_point() : plan::fastest_draft(plan);
+  const PlanPoint& plain = plan.points.front();
+  const PlanPoint& own = drafted != nullptr ? *drafted : plain;
+  const double rate = std::hypot(own.time_error, own.acceptance_error);
+  const std::string with = drafted != nullptr ? fmt::format(" at draft length {}", own.draft_length) : "";
+  const cost::Deployment* const deployment = planned.cell->cost().deployment();
+  if (deployment == nullptr) return;
+  if (!std::isnan(own.joules_per_token)) {
+    std::string text = with_interval("energy: ", own.joules_per_token, std::hypot(rate, own.power_error), " J per output token" + with);
+    if (drafted != nullptr) text += fmt::format(", {:.3g} J without speculation", plain.joules_per_token);
+    const cost::PowerDraw& power = *deployment->hardware.power;
+    print_words(fmt::format("{}; {:.0f} W per GPU{}", text, own.watts,
+                            power.by_limit ? fmt::format(", a share of its {:g} W limit, not measured", power.limit_w) : ""));
+  }
+  if (!std::isnan(own.dollars_per_million)) {
+    std::string text = with_interval("cost: $", own.dollars_per_million, rate, " per million output tokens" + with);
+    if (drafted != nullptr) text += fmt::format(", ${:.3g} without speculation", plain.dollars_per_million);
+    const cost::HourlyPrice& price = *deployment->hardware.price;
+    print_words(fmt::format("{}; ${:g} per GPU-hour{}", text, price.dollars_per_hour, price.source.empty() ? "" : ", " + price.source));
+  }
+}
+
 void print_break_even(const Advice& advice, const AcceptanceCurve& curve) {
   const auto& any = advice.break_even;
   const auto& own = advice.plan.best > 0 ? advice.break_even_chosen : any;
@@ -327,6 +359,7 @@ void print_advice(const plan::Planned& planned, const Advice& advice, bool verbo
     print_output("(no longer draft is tried: the drafter drafts at most {} tokens)\n", planned.curve.longest());
   print_margins(advice.plan, planned.curve);
   print_sensitivities(advice);
+  print_spending(planned, advice.plan);
   print_scan("batch", advice.by_batch, true);
   if (verbose) {
     print_break_even(advice, planned.curve);

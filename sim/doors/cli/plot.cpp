@@ -21,7 +21,8 @@ struct Script {
   const char* script;  // the script that draws it
 };
 // The first entry that matches draws the folder.
-constexpr std::array<Script, 6> kScripts = {{{"plan.csv", "plot_plan.py"},
+constexpr std::array<Script, 7> kScripts = {{{"plan.csv", "plot_plan.py"},
+                                             {"choices.csv", "plot_choose.py"},
                                              {"ranking.csv", "plot_compare.py"},
                                              {"validation.csv", "plot_validation.py"},
                                              {"curve.csv", "plot_serve.py"},

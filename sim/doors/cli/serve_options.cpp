@@ -83,6 +83,9 @@ load::ServeExperiment read_served(const CommandLine& line, ServeTask& task) {
   request.changes = read_overrides(task.configs, diagnostics);
   if (task.sweep) request.sweep = task.sweep->load;
   take_acceptance(line, task.acceptance, request);
+  const std::string hardware = request.hardware.value_or(request.config ? "" : "h100-sxm");
+  if (task.spending.power_cap) request.power_cap = fmt::format("{}", *task.spending.power_cap);
+  if (const auto dollars = price_given(task.spending, hardware, {hardware})) request.dollars_per_hour = fmt::format("{}", *dollars);
   return load::read_request(request, diagnostics);
 }
 
@@ -141,6 +144,7 @@ void add_serve_options(CommandLine& line, ServeTask& task) {
        {"prompt", request.prompt, "tokens of a prompt: a number or {lognormal: {mean: 512, cv: 1}}"},
        {"output", request.output, "tokens of an output, as --prompt"},
        {"policy", request.policy, "off, fixed:3, table:1-4=5,5-64=3, goodput, adaptive:ema_tiers"}});
+  add_spending_options(line, task.spending);
   add_acceptance_options(line, task.acceptance);
   line.add(
       {{"method", request.method, "eagle, draft_model or ngram; default: by the draft"},

@@ -5,6 +5,7 @@
 #include "sim/answers/load/experiment.h"
 #include "sim/answers/load/from_options.h"
 #include "sim/doors/cli/options.h"
+#include "sim/doors/cli/spending_options.h"
 #include "sim/doors/cli/stated_acceptance.h"
 #include "sim/foundation/base/files_read.h"
 
@@ -27,6 +28,7 @@ struct ServeTask {
   load::ServeRequest request;  // the server's options
   ConfigOptions configs;
   AcceptanceOptions acceptance;
+  SpendingOptions spending;
   bool alone = false;    // omit the server without speculation
   bool capacity = true;  // find the largest stable rate
 

@@ -57,6 +57,22 @@ void print_summaries(const Summaries& summaries) {
       row(fmt::format("{}, 95 % low", name), [&, at = which](const Summary& s) { return figure_text(serve::bounds(s, at).low); });
       row(fmt::format("{}, 95 % high", name), [&, at = which](const Summary& s) { return figure_text(serve::bounds(s, at).high); });
     }
+  const auto any_has = [&](double (*of)(const Summary&)) {
+    return std::any_of(summaries.begin(), summaries.end(), [&](const auto& one) { return !std::isnan(of(one.second)); });
+  };
+  const auto bounded = [&](const char* name, double (*of)(const Summary&), serve::Bounded which) {
+    if (!any_has(of)) return;
+    row(name, [&](const Summary& s) { return figure_text(of(s)); });
+    row(fmt::format("{}, 95 % low", name), [&](const Summary& s) { return figure_text(serve::bounds(s, which).low); });
+    row(fmt::format("{}, 95 % high", name), [&](const Summary& s) { return figure_text(serve::bounds(s, which).high); });
+  };
+  bounded("joules/output token", serve::joules_per_token, serve::Bounded::joules_per_token);
+  bounded("dollars/million output tokens", serve::dollars_per_million, serve::Bounded::dollars_per_million);
+  if (any_has([](const Summary& s) { return s.last_tenth_s; })) {
+    number("makespan, s", [](const Summary& s) { return s.duration_s; });
+    number("last tenth of the requests, s", [](const Summary& s) { return s.last_tenth_s; });
+    number("places of the largest batch left empty, %", [](const Summary& s) { return 100.0 * s.idle_places; });
+  }
   number("mean batch", [](const Summary& s) { return s.mean_batch; });
   number("mean concurrency", [](const Summary& s) { return s.mean_concurrency; });
   number("tokens/round", [](const Summary& s) { return s.tokens_per_round; });

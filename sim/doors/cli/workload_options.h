@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sim/doors/cli/options.h"
+#include "sim/doors/cli/spending_options.h"
 #include "sim/experiments/spec/read_acceptance_table.h"
 #include "sim/experiments/spec/spec.h"
 
@@ -37,6 +38,7 @@ struct WorkloadOptions {
   std::optional<double> weight_bits;
   std::optional<double> kv_bits;
   std::optional<std::string> engine;
+  SpendingOptions spending;  // of plan alone
 };
 
 // Adds the options hardware, target, draft, context, tensor-parallel, draft-tensor-parallel, weight-bits, kv-bits and engine,

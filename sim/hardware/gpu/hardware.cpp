@@ -190,7 +190,9 @@ const std::vector<Parameter>& hardware_parameters() {
        {},
        kernel_engines()},
       figure("kernels_spread", "0", "least standard deviation of the logarithm of a time estimated by another GPU's fits"),
-      {"calibration", Type::value, "{}", "measured efficiencies of its matrix products", {}, {}}};
+      {"calibration", Type::value, "{}", "measured efficiencies of its matrix products", {}, {}},
+      {"power", Type::value, "", "power of the board: limit_w, idle_w, memory_w, compute_w, cap_w, spread, source", {}, {}},
+      {"price", Type::value, "", "dollars_per_hour of one GPU, and the source, a list with its date", {}, {}}};
   return parameters;
 }
 
@@ -226,6 +228,13 @@ const config::Fields<Calibration>& calibration_fields() {
       {"spread", &C::spread,
        "standard deviation of the logarithm of a product's estimated time; use 0.15 with another GPU's measurements",
        config::between(0, 10)}};
+  return fields;
+}
+
+const config::Fields<HourlyPrice>& price_fields() {
+  static const config::Fields<HourlyPrice> fields = {
+      {"dollars_per_hour", &HourlyPrice::dollars_per_hour, "of one GPU, US dollars", config::above(0, 1e6), config::required},
+      {"source", &HourlyPrice::source, "the list and its date"}};
   return fields;
 }
 
@@ -354,6 +363,8 @@ Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics) {
   hardware.other_links = (own_link && !given("kernels")) ||
                          (hardware.kernels_spread > 0.0 && !has_nvlink(hardware) && went_over_nvlink(hardware.kernels_name));
   hardware.unverified = a.boolean("unverified");
+  if (a.has("power")) hardware.power = read_power_draw(a.value("power"), diagnostics);
+  if (a.has("price")) hardware.price = price_fields().read(config::read_arguments(a.value("price"), price_fields(), {}, "price", diagnostics));
   hardware.calibration = calibration_fields().read(c);
   hardware.fitted_on = hardware.calibration.fitted_on;
   if (!a.has("kernels") && a.value("calibration").fields.empty() && hardware.compute_capability > 0.0) lend_kernels(hardware);

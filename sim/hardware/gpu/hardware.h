@@ -3,6 +3,7 @@
 
 #include "sim/foundation/config/arguments.h"
 #include "sim/hardware/gpu/kernels.h"
+#include "sim/hardware/gpu/power_draw.h"
 #include "sim/hardware/presets/presets.h"
 
 #include <memory>
@@ -34,6 +35,12 @@ struct Calibration {
   std::optional<double> unequal_contexts;
 };
 
+// Cost of an hour of one GPU.
+struct HourlyPrice {
+  double dollars_per_hour = 0.0;
+  std::string source;  // list and date
+};
+
 struct Hardware {
   std::string name;
   double memory_bytes = 0.0;
@@ -63,6 +70,8 @@ struct Hardware {
   bool other_links = false;     // all-reduces of the fits were measured over a kind of link that this machine does not have
   std::string fitted_on;        // another GPU, the source of the calibration; empty: this GPU
   bool unverified = false;
+  std::optional<PowerDraw> power;      // none: its power is not known
+  std::optional<HourlyPrice> price;    // none: not known
 };
 
 // Seconds of `groups` equal matrix products in one kernel: each `rows` by `inner` times `inner` by `outer`, weights of

@@ -76,13 +76,14 @@ ModelLatency::Request ModelLatency::request(const Pass& pass) const {
 }
 
 PassTime ModelLatency::pass(const Pass& pass) const {
-  PassTime whole = time(request(pass));
+  const Request asked = request(pass);
+  PassTime whole = time(asked);
   const bool verifies = role_ == Role::target && pass.tokens > 1.0 && pass.logits >= pass.tokens;
   if (verifies && plans_) {
     whole.host += pieces_wait_seconds(deployment_.engine.host, model_.layers, model_.linear_layers,
                                       whole.total() - 1e-6 * deployment_.engine.host.plan_us);  // launches follow planning
   }
-  return whole;
+  return powered(asked, whole);
 }
 
 PassTime ModelLatency::mixed_pass(const Segment& prompts, const Segment& decoding, double logits,
@@ -92,7 +93,14 @@ PassTime ModelLatency::mixed_pass(const Segment& prompts, const Segment& decodin
     if (segment->sequences > 0.0)
       request.groups.push_back({segment->sequences, segment->cached / segment->sequences, segment->rows / segment->sequences,
                                 segment->pairs / segment->rows, segment == &prompts, 1.0});
-  return time(request);
+  return powered(request, time(request));
+}
+
+PassTime ModelLatency::powered(const Request& request, const PassTime& time) const {
+  if (!deployment_.hardware.power) return time;
+  PassWork work = products(layout(request).rows).work;
+  each_attention(request, [&](const Operation& operation) { work.add(operation.count, work_of(operation)); });
+  return with_energy(deployment_.hardware, time, work);
 }
 
 double ModelLatency::verified_rows(const Request& request) {
@@ -182,7 +190,10 @@ ModelLatency::Products ModelLatency::products(const PassRows& rows) const {
   if (!fresh) return at->second;
   const auto all = [&](const PassRows& of) {
     Products sum;
-    for (const ProductGroup& group : product_operations(model_, of)) sum.total += group_seconds(group, of.computed, &sum.experts);
+    for (const ProductGroup& group : product_operations(model_, of)) {
+      sum.total += group_seconds(group, of.computed, &sum.experts);
+      for (const Operation& operation : group.operations) sum.work.add(group.layers * operation.count, work_of(operation));
+    }
     return sum;
   };
   Products sum = all(rows);

@@ -4,6 +4,7 @@
 
 #include "sim/hardware/latency/cost_model.h"
 #include "sim/hardware/latency/deployment.h"
+#include "sim/hardware/latency/energy.h"
 #include "sim/hardware/latency/kernel_choice.h"
 #include "sim/hardware/latency/pass_operations.h"
 
@@ -51,12 +52,14 @@ class ModelLatency {
     double total = 0.0;
     double streaming = 0.0;  // its part that one row would take, in the same experts
     double experts = 0.0;    // its part due to experts
+    PassWork work;
   };
   [[nodiscard]] Request request(const Pass& pass) const;
   [[nodiscard]] static double verified_rows(const Request& request);  // of sequences that verify drafts
   [[nodiscard]] static double prompt_share(const Request& request);
   [[nodiscard]] Layout layout(const Request& request) const;
   [[nodiscard]] PassTime time(const Request& request) const;
+  [[nodiscard]] PassTime powered(const Request& request, const PassTime& time) const;  // under the power limit
   [[nodiscard]] Products products(const PassRows& rows) const;
   [[nodiscard]] double group_seconds(const ProductGroup& group, double rows, double* experts) const;
   // Calls see(operation) for each operation of the pass's attention.

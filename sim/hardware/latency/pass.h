@@ -50,6 +50,8 @@ struct PassTime {
   // it.
   double behind = 0.0;
   double experts = 0.0;  // time that experts take for weights and arithmetic
+  // Energy of one GPU beyond its idle power over the whole time; 0: its power is not known (energy.h).
+  double work_joules = 0.0;
 
   [[nodiscard]] double total() const { return weights + compute + kv + communication + launch + host + sampling; }
   PassTime& operator+=(const PassTime& other) { return add(1.0, other); }
@@ -63,6 +65,7 @@ struct PassTime {
     sampling += times * other.sampling;
     behind += times * other.behind;
     experts += times * other.experts;
+    work_joules += times * other.work_joules;
     return *this;
   }
 };

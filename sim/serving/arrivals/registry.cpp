@@ -4,7 +4,7 @@
 namespace specsim::arrivals {
 
 // To add a process of arrivals or a distribution of lengths, add one line here and one file in this folder.
-#define SPECSIM_ARRIVALS(X) X(poisson) X(gamma) X(deterministic) X(markov_modulated) X(closed) X(sessions) X(trace)
+#define SPECSIM_ARRIVALS(X) X(poisson) X(gamma) X(deterministic) X(markov_modulated) X(closed) X(batch) X(sessions) X(trace)
 #define SPECSIM_LENGTHS(X) X(fixed) X(uniform) X(lognormal) X(geometric) X(list) X(file)
 
 #define SPECSIM_DECLARE(name) ArrivalsEntry name##_arrivals();

@@ -268,6 +268,19 @@ void add_gaps(const std::vector<Gap>& gaps, Summary& summary) {
   summary.itl_token_ms = weighted_statistics(std::move(tokens));
 }
 
+// How the end of a job goes, whose requests were all sent at once. `batch`: its integral over the steps of all engines.
+void add_job(const SimulationResult& result, std::uint32_t replicas, double batch, Summary& summary) {
+  std::vector<arrivals::Picoseconds> ends;
+  for (std::size_t i = 0; i < result.sent; ++i)
+    if (result.sequences[i].status == Status::finished) ends.push_back(result.sequences[i].last_token);
+  const std::size_t early = std::max<std::size_t>(1, ends.size() * 9 / 10);
+  std::nth_element(ends.begin(), ends.begin() + static_cast<std::ptrdiff_t>(early) - 1, ends.end());
+  const auto seconds = [](arrivals::Picoseconds time) { return static_cast<double>(time) / arrivals::kPicosecondsPerSecond; };
+  summary.last_tenth_s = seconds(result.end - ends[early - 1]);
+  const double places = replicas * summary.largest_batch * summary.duration_s * arrivals::kPicosecondsPerSecond;
+  if (places > 0.0) summary.idle_places = 1.0 - batch / places;
+}
+
 // Totals of the engines; `replicas`: how many share their time.
 void add_totals(const SimulationResult& result, std::uint32_t replicas, double rounds, Summary& summary) {
   double batch = 0.0;
@@ -290,6 +303,7 @@ void add_totals(const SimulationResult& result, std::uint32_t replicas, double r
   summary.acceptance_rate = summary.drafted > 0.0 ? summary.accepted / summary.drafted : kNone;
   summary.wasted_drafts = summary.drafted - summary.accepted;
   summary.pool_tokens = result.pool_tokens;
+  if (summary.completed > 1 && summary.sending_s == 0.0) add_job(result, replicas, batch, summary);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -107,6 +108,15 @@ struct Summary {
   bool stable = true;  // false if the horizon was reached with requests left
   // Standard deviation of the logarithm of a decoding step's time at the mean batch, by the latency model; 0: not stated.
   double latency_error = 0.0;
+  // A job whose requests are all sent at once: its makespan is duration_s. NaN for other runs.
+  double last_tenth_s = std::numeric_limits<double>::quiet_NaN();  // from the end of nine tenths of the requests to the last end
+  double idle_places = std::numeric_limits<double>::quiet_NaN();   // share of places of the largest batch left empty, over the run
+  // The boards of all GPUs, idle times included; NaN if power or cost is not known. `power_error`: standard deviation of the
+  // logarithm.
+  double gpus = 0.0;
+  double joules = std::numeric_limits<double>::quiet_NaN();
+  double power_error = 0.0;
+  double dollars = std::numeric_limits<double>::quiet_NaN();
 };
 
 // The bounds of a mean's 95 % interval, by the run's requests and the latency model together.
@@ -114,8 +124,12 @@ struct Bounds {
   double low = 0.0;
   double high = 0.0;
 };
-enum class Bounded { ttft, tpot, throughput };
+enum class Bounded { ttft, tpot, throughput, joules_per_token, dollars_per_million };
 Bounds bounds(const Summary& summary, Bounded which);
+
+// Of completed requests' output tokens.
+double joules_per_token(const Summary& summary);
+double dollars_per_million(const Summary& summary);
 
 const std::array<const char*, kLatencies>& latency_names();
 const Statistics& latency(const Summary& summary, Latency which);

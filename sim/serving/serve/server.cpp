@@ -231,6 +231,7 @@ void Server::run(arrivals::Picoseconds now) {
   totals_.batch_ps += work_.requests() * static_cast<double>(price_.total());
   totals_.busy += price_.total();
   totals_.drafting += price_.draft;
+  totals_.work_joules += price_.work_joules;
 }
 
 void Server::add_gap(const Gap& gap) {

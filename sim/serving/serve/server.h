@@ -36,6 +36,7 @@ struct ServerTotals {
   double batch_ps = 0.0;  // integral of the batch over steps
   arrivals::Picoseconds busy = 0;
   arrivals::Picoseconds drafting = 0;
+  double work_joules = 0.0;  // energy of one of its GPUs beyond what it draws idle
 };
 
 struct StepRecord {

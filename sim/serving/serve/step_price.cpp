@@ -10,32 +10,40 @@
 
 namespace specsim::serve {
 
+namespace {
+
+void add_draft(const cost::PassTime& pass, StepPricer::Parts& parts) {
+  parts.draft += pass.total();
+  parts.work_joules += pass.work_joules;
+}
+
+}  // namespace
+
 StepPricer::Parts StepPricer::parts(const StepWork& work, int draft_length) const {
   const double n = work.requests();
   const cost::PassTime target = cost_->mixed_pass(cost::Role::target, work.prompts, work.decoding, work.logits, work.peers);
-  Parts parts{target.total(), 0.0};
+  Parts parts{target.total(), 0.0, target.work_joules};
   if (host_ == HostTime::between_steps) parts.target += target.behind;
   // If some of the host's time is hidden by the GPU's, the engine's figures already are those of overlapped steps.
   if (host_ == HostTime::behind_gpu && target.behind == 0.0) parts.target = std::max(parts.target - target.host, target.host);
   if (draft_length == 0) {
-    if (keeps_draft_) parts.draft = cost_->mixed_draft_pass(work.prompts, work.decoding).total();
+    if (keeps_draft_) add_draft(cost_->mixed_draft_pass(work.prompts, work.decoding), parts);
     return parts;
   }
   parts.draft = cost_->round_overhead(n);
   if (method_ == DraftMethod::ngram) return parts;
   if (work.draft_rows != nullptr) {
-    parts.draft += passes(work);
+    add_passes(work, parts);
     return parts;
   }
-  parts.draft += cost_->mixed_draft_pass(work.prompts, work.decoding).total();
-  for (int j = 1; j < draft_length; ++j) parts.draft += cost_->draft_pass({n, work.cached_after / n}, j, 0.0).total();
+  add_draft(cost_->mixed_draft_pass(work.prompts, work.decoding), parts);
+  for (int j = 1; j < draft_length; ++j) add_draft(cost_->draft_pass({n, work.cached_after / n}, j, 0.0), parts);
   return parts;
 }
 
-double StepPricer::passes(const StepWork& work) const {
+void StepPricer::add_passes(const StepWork& work, Parts& parts) const {
   const std::vector<double>& rows = *work.draft_rows;
   const double n = work.requests();
-  double seconds = 0.0;
   for (std::size_t j = 0; j < rows.size(); ++j) {
     if (j == 0) {
       // Its own rows beyond one per sequence are those of the first drafts.
@@ -43,14 +51,13 @@ double StepPricer::passes(const StepWork& work) const {
       const double more = std::max(rows[0], n) - n;
       if (decoding.sequences > 0.0) decoding.pairs += more * (decoding.cached / decoding.sequences);
       decoding.rows += more;
-      seconds += cost_->mixed_draft_pass(work.prompts, decoding).total();
+      add_draft(cost_->mixed_draft_pass(work.prompts, decoding), parts);
       continue;
     }
     const double sequences = std::min(n, rows[j]);  // sequences that draft no further add no row to the pass
     if (sequences == 0.0) break;
-    seconds += cost_->draft_level({sequences, work.cached_after / n}, static_cast<int>(j), rows[j] / sequences, 0.0).total();
+    add_draft(cost_->draft_level({sequences, work.cached_after / n}, static_cast<int>(j), rows[j] / sequences, 0.0), parts);
   }
-  return seconds;
 }
 
 StepPrice StepPricer::price(const StepWork& work, int draft_length) const { return rounded(parts(work, draft_length)); }
@@ -61,7 +68,7 @@ StepPrice StepPricer::rounded(const Parts& time) {
                    fmt::format("a step takes {:.4g} s by the cost model, allowed: less than {:g} s, where simulated time ends",
                                time.target + time.draft, arrivals::kLongestRun));
   const arrivals::Picoseconds target = std::llround(arrivals::kPicosecondsPerSecond * time.target);
-  return {target, std::llround(arrivals::kPicosecondsPerSecond * (time.target + time.draft)) - target};
+  return {target, std::llround(arrivals::kPicosecondsPerSecond * (time.target + time.draft)) - target, time.work_joules};
 }
 
 double StepPricer::seconds(const StepWork& work, int draft_length) const {

@@ -53,6 +53,7 @@ struct LoneDraft {
 struct StepPrice {
   arrivals::Picoseconds target = 0;
   arrivals::Picoseconds draft = 0;  // the draft's passes, and the other time of a speculative round
+  double work_joules = 0.0;         // energy of one GPU beyond its idle power
   [[nodiscard]] arrivals::Picoseconds total() const { return target + draft; }
 };
 
@@ -73,14 +74,15 @@ class StepPricer {
   struct Parts {
     double target = 0.0;
     double draft = 0.0;
+    double work_joules = 0.0;
   };
   [[nodiscard]] Parts parts(const StepWork& work, int draft_length) const;
 
  private:
   // Rounds to whole picoseconds; throws BadInput for a step beyond simulated time.
   [[nodiscard]] static StepPrice rounded(const Parts& time);
-  // Seconds of the draft's passes by StepWork::draft_rows.
-  [[nodiscard]] double passes(const StepWork& work) const;
+  // Adds the draft's passes by StepWork::draft_rows.
+  void add_passes(const StepWork& work, Parts& parts) const;
 
   const cost::CostModel* cost_;
   DraftMethod method_;

@@ -21,25 +21,28 @@ cost::Segment part(cost::Segment segment, double share) {
 
 StepPrice StepPricer::price_alone(const StepWork& work, const std::vector<LoneDraft>& drafts, double batch_rows,
                                   double pass_rows) const {
-  double target = 0.0;
+  Parts parts;
   const double rows = work.prompts.rows + work.decoding.rows;
   for (double left = rows; left > 0.0; left -= batch_rows)
     for (double piece = std::min(left, batch_rows); piece > 0.0; piece -= pass_rows) {
       const double share = std::min(piece, pass_rows) / rows;
-      target += cost_
-                    ->mixed_pass(cost::Role::target, part(work.prompts, share), part(work.decoding, share), work.logits * share,
-                                 work.peers)
-                    .total();
+      const cost::PassTime pass = cost_->mixed_pass(cost::Role::target, part(work.prompts, share), part(work.decoding, share),
+                                                    work.logits * share, work.peers);
+      parts.target += pass.total();
+      parts.work_joules += pass.work_joules;
     }
-  double draft = 0.0;
+  const auto add = [&](const cost::PassTime& pass) {
+    parts.draft += pass.total();
+    parts.work_joules += pass.work_joules;
+  };
   for (const LoneDraft& one : drafts) {
-    draft += cost_->round_overhead(1.0);
+    parts.draft += cost_->round_overhead(1.0);
     if (method_ == DraftMethod::ngram) continue;
-    draft += cost_->draft_pass({1.0, static_cast<double>(one.cached)}, 0, one.first_rows - 1.0).total();
+    add(cost_->draft_pass({1.0, static_cast<double>(one.cached)}, 0, one.first_rows - 1.0));
     for (std::uint32_t j = 1; j < one.drafts; ++j)
-      draft += cost_->draft_pass({1.0, static_cast<double>(one.cached + one.first_rows) - 1.0}, static_cast<int>(j), 0.0).total();
+      add(cost_->draft_pass({1.0, static_cast<double>(one.cached + one.first_rows) - 1.0}, static_cast<int>(j), 0.0));
   }
-  return rounded({target, draft});
+  return rounded(parts);
 }
 
 }  // namespace specsim::serve

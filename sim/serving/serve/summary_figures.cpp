@@ -102,6 +102,20 @@ std::vector<SummaryFigure> all_figures() {
        of("mixed_steps", "1", "steps in which requests compute different numbers of rows, or some compute a prompt",
           &Summary::mixed_steps),
        of("eager_steps", "1", "steps of more rows than a captured graph holds", &Summary::eager_steps)});
+  list.insert(
+      list.end(),
+      {of("last_tenth_s", "s", "time from the end of nine tenths of the requests to the last end, where all are sent at once",
+          &Summary::last_tenth_s),
+       of("idle_places", "1", "share of the largest batch's places that were empty over such a run", &Summary::idle_places),
+       of("gpus", "1", "GPUs of all engines", &Summary::gpus),
+       of("joules", "J", "energy of their boards over duration_s; empty where the GPU's power is not known", &Summary::joules),
+       {"watts_per_gpu", "W", "joules / (gpus duration_s)",
+        [](const Summary& summary) { return summary.joules / (summary.gpus * summary.duration_s); }},
+       {"joules_per_token", "J", "joules / total_output_tokens", joules_per_token},
+       {"dollars_per_million_tokens", "$", "cost of the GPUs over duration_s, per million output tokens; empty if the cost of a GPU-hour is not known",
+        dollars_per_million}});
+  add_bounds(list, "joules_per_token", "J", Bounded::joules_per_token);
+  add_bounds(list, "dollars_per_million_tokens", "$", Bounded::dollars_per_million);
   add_causes(list, "e2el_", "a request's life", &Summary::life_ms);
   add_causes(list, "ttft_", "a request's time to first token", &Summary::ttft_by_cause_ms);
   add_causes(list, "tpot_", "a request's time per output token", &Summary::tpot_by_cause_ms);
@@ -114,12 +128,24 @@ std::vector<SummaryFigure> all_figures() {
 
 }  // namespace
 
+double joules_per_token(const Summary& summary) { return summary.joules / summary.output_tokens; }
+double dollars_per_million(const Summary& summary) { return 1e6 * summary.dollars / summary.output_tokens; }
+
 Bounds bounds(const Summary& summary, Bounded which) {
   constexpr double kIn95 = 1.959963984540054;
   constexpr double kBusy = 0.95;  // below this share of time the clients decide the throughput, not the server
   // Prompts are estimated with a larger error than decoding steps, and waits for them with a larger one still: standard deviation
   // of the logarithm of TTFT over the servers of results/tune.
   constexpr double kOfTtft = 0.3;
+  if (which == Bounded::joules_per_token || which == Bounded::dollars_per_million) {
+    // Both grow with the time that the tokens take.
+    const bool energy = which == Bounded::joules_per_token;
+    const double mean = energy ? joules_per_token(summary) : dollars_per_million(summary);
+    const Bounds tokens = bounds(summary, Bounded::throughput);
+    const double slower = tokens.low > 0.0 ? std::log(summary.output_throughput / tokens.low) / kIn95 : 0.0;
+    const double error = std::hypot(slower, energy ? summary.power_error : 0.0);
+    return {mean * std::exp(-kIn95 * error), mean * std::exp(kIn95 * error)};
+  }
   const bool first = which == Bounded::ttft;
   const double mean = which == Bounded::throughput ? summary.output_throughput
                       : first                      ? summary.ttft_ms.mean

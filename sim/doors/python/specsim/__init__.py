@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __version__: str = _core.version
 __commit__: str = _core.commit
-__all__ = ["run", "check", "audit", "plan", "compare", "theory", "serve", "tune", "import_log", "command", "rule", "Result", "Output", "Table",
+__all__ = ["run", "check", "audit", "plan", "choose", "compare", "theory", "serve", "tune", "import_log", "command", "rule", "Result", "Output", "Table",
            "Rule", "InputError", "FileError"]
 
 Config = Union[str, "os.PathLike[str]", Mapping[str, Any]]
@@ -248,6 +248,11 @@ def plan(config: Config | None = None, **options: Any) -> Output:
 def compare(config: Config | None = None, **options: Any) -> Output:
     """`specsim compare`: methods ranked on one workload."""
     return _of_config("compare", config, options)
+
+
+def choose(**options: Any) -> Output:
+    """`specsim choose`: GPUs and settings ranked for a load; choose(target="llama-3.1-8b", hardware="h100-sxm,rtx-4090", users=32, slo="tpot=30")."""
+    return command("choose", **options)
 
 
 def serve(config: Config | None = None, **options: Any) -> Output:

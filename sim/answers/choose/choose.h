@@ -1,0 +1,67 @@
+// Which GPUs to rent, and how to set them up: settings estimated without queues, the best of them simulated as servers, ranked.
+#pragma once
+
+#include "sim/answers/choose/estimate.h"
+#include "sim/foundation/report/column.h"
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace specsim::choose {
+
+struct Choice {
+  std::shared_ptr<const Engine> engine;
+  std::int64_t replicas = 1;
+  Estimate estimate;
+  std::optional<serve::Summary> summary;  // of the simulated server; nothing: the estimate ruled it out, or others are better
+  bool keeps_slo = false;                 // of the simulated server
+  bool tied = false;  // the difference to the best is within the standard error of their comparison
+  bool pareto = false;  // no other is at least as good in the objective and in time per output token, and better in one
+
+  [[nodiscard]] double gpus() const { return estimate.gpus; }
+  // By the simulated server where there is one.
+  [[nodiscard]] double tokens_per_second() const;
+  [[nodiscard]] double tpot_ms() const;  // mean
+  [[nodiscard]] double ttft_ms() const;  // mean
+  [[nodiscard]] double joules_per_token() const;
+  [[nodiscard]] double dollars_per_million() const;
+  [[nodiscard]] double objective(Objective which) const;  // lower is better
+  // Standard deviation of its logarithm.
+  [[nodiscard]] double error(Objective which) const;
+};
+
+struct Chosen {
+  std::vector<Choice> ranked;  // simulated ones that keep the SLO, best first
+  std::vector<Choice> others;  // all others: simulated ones that miss it first, then by their estimate
+  std::size_t combinations = 0;
+  std::size_t cannot_run = 0;      // types or cuts that the GPU or the model does not have, more GPUs than allowed
+  std::size_t do_not_fit = 0;      // into memory
+  std::size_t overloaded = 0;      // by the estimate, even without queues
+  std::size_t miss_slo = 0;        // the same
+  std::size_t simulated = 0;
+  std::vector<std::string> reasons;  // why combinations cannot run, each once
+};
+
+struct SearchOptions {
+  unsigned threads = 1;
+  const std::atomic<bool>* stop = nullptr;
+  std::function<void(double done, double all)> progress;  // one call at a time
+};
+
+// Throws BadInput for names and figures that no combination can have.
+Chosen choose(const Question& question, const SearchOptions& options);
+// The mean request of the load. Throws BadInput.
+MeanLoad mean_load(const load::ServeRequest& load);
+// The options of specsim serve that run the setting.
+load::ServeRequest server_of(const Question& question, const Choice& choice, const MeanLoad& load);
+// The command that starts one engine of it; "" where its server has none.
+std::string start_command(const Choice& choice);
+
+std::string choices_csv(const Chosen& chosen);
+report::FileInfo choices_info();
+
+}  // namespace specsim::choose

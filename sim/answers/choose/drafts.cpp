@@ -1,0 +1,132 @@
+#include "sim/answers/choose/question.h"
+#include "sim/answers/plan/stated_acceptance.h"
+#include "sim/experiments/spec/read_acceptance_table.h"
+#include "sim/foundation/base/error.h"
+#include "sim/hardware/model/model_shape.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace specsim::choose {
+
+namespace {
+
+cost::ModelShape shape_of(const std::string& name, const Location& where) {
+  Diagnostics diagnostics;
+  const cost::ModelShape shape = cost::read_model(cost::PresetChoice{name, where, {}}, "model", diagnostics);
+  diagnostics.throw_if_any();
+  return shape;
+}
+
+// The preset that a table names as its target or draft, also in braces.
+std::string preset_in(const std::string& text) {
+  const std::string key = "preset: ";
+  const std::size_t at = text.find(key);
+  if (at == std::string::npos) return text;
+  const std::size_t begin = at + key.size();
+  return text.substr(begin, text.find_first_of(",}", begin) - begin);
+}
+
+// A table of configs/acceptance, of drafts for one target or for any.
+struct Table {
+  std::string name;
+  std::string draft;   // name of its model's shape; "none" for n-grams
+  std::string target;  // name of its model's shape; "": unknown
+};
+
+std::vector<Table> tables() {
+  std::vector<Table> list;
+  for (const cost::Preset& preset : cost::presets()) {
+    if (preset.kind != cost::PresetKind::acceptance) continue;
+    const spec::AcceptanceTable table = spec::named_acceptance_table(preset.name, {preset.path, 0, 0});
+    const auto name_of = [](const std::string& model, const Location& where) {
+      return model.empty() || model == "none" ? model : shape_of(preset_in(model), where).name;
+    };
+    // A draft in braces is another model than the preset.
+    if (table.draft.find('{') != std::string::npos) continue;
+    list.push_back({preset.name, name_of(table.draft, table.draft_where), name_of(table.target, table.target_where)});
+  }
+  return list;
+}
+
+// The table of that draft: of this target before one of any, and on the wanted text before another.
+const Table* table_for(const std::vector<Table>& all, const std::string& draft, const std::string& target, const std::string& text) {
+  const Table* best = nullptr;
+  int most = -1;
+  for (const Table& one : all) {
+    if (one.draft != draft || (one.target != target && (draft != "none" || !one.target.empty()))) continue;
+    const int fit = 2 * static_cast<int>(one.target == target) + static_cast<int>(one.name.find(text) != std::string::npos);
+    if (fit <= most) continue;
+    most = fit;
+    best = &one;
+  }
+  return best;
+}
+
+// Whether a server can draft for the target with it, as far as the two files say.
+bool fits(const cost::ModelShape& target, const cost::ModelShape& draft) {
+  if (draft.name == target.name) return false;
+  if (draft.on_target()) return draft.name.find(target.name) != std::string::npos && cost::made_for_another(target, draft).empty();
+  constexpr double kSmall = 0.25;  // of the target's parameters
+  return draft.drafter.empty() && draft.vocab == target.vocab && draft.total_parameters() <= kSmall * target.total_parameters();
+}
+
+}  // namespace
+
+DraftChoices draft_choices(const DraftQuestion& question) {
+  const Location at_draft{"--draft", 0, 0};
+  const cost::ModelShape target = shape_of(question.target, {"--target", 0, 0});
+  const std::vector<Table> all = tables();
+  const bool every = std::find(question.named.begin(), question.named.end(), "all") != question.named.end();
+  DraftChoices choices;
+  // Takes the draft where its acceptance is known. `model`: as cost.draft takes it.
+  const auto take = [&](const std::string& name, const std::string& label, const std::string& model, const std::string& shape) {
+    auto alpha = question.alpha.find(name);
+    const Table* const table = table_for(all, shape, target.name, question.text);
+    if (alpha == question.alpha.end() && table == nullptr) alpha = question.alpha.find("");
+    if (alpha != question.alpha.end()) {
+      choices.drafts.push_back({label, model, fmt::format("alpha {:g}", alpha->second), true,
+                                plan::constant_acceptance(alpha->second, question.longest)});
+      return true;
+    }
+    if (table == nullptr) return false;
+    choices.drafts.push_back(
+        {label, model, table->name, true, plan::table_acceptance(table->name, at_draft, question.longest)});
+    return true;
+  };
+  const auto take_model = [&](const std::string& name) { return take(name, name, name, shape_of(name, at_draft).name); };
+  if (every) {
+    choices.drafts.push_back({"no speculation", "none", "", false, plan::constant_acceptance(0.0, 1)});
+    take("ngram", "n-gram", "none", "none");
+    for (const cost::Preset& preset : cost::presets()) {
+      if (preset.kind != cost::PresetKind::model) continue;
+      const cost::ModelShape shape = shape_of(preset.name, {preset.path, 0, 0});
+      const bool paired = std::any_of(all.begin(), all.end(), [&](const Table& one) { return one.draft == shape.name && one.target == target.name; });
+      if (!paired && !fits(target, shape)) continue;
+      if (!take_model(preset.name)) choices.left_out.push_back(preset.name);
+    }
+  }
+  for (const std::string& name : question.named) {
+    if (name == "all") continue;
+    if (name == "none") {
+      choices.drafts.push_back({"no speculation", "none", "", false, plan::constant_acceptance(0.0, 1)});
+      continue;
+    }
+    const bool known = name == "ngram" ? take("ngram", "n-gram", "none", "none") : take_model(name);
+    if (!known)
+      throw BadInput(at_draft, fmt::format("no published acceptance of {} for {}, allowed: --alpha {}=0.7", name, question.target, name));
+  }
+  const auto by_label = [](const DraftChoice& a, const DraftChoice& b) { return a.label == b.label; };
+  for (auto one = choices.drafts.begin(); one != choices.drafts.end(); ++one)
+    choices.drafts.erase(std::remove_if(one + 1, choices.drafts.end(), [&](const DraftChoice& other) { return by_label(*one, other); }),
+                         choices.drafts.end());
+  for (const auto& [name, unused] : question.alpha)
+    if (!name.empty() && std::none_of(choices.drafts.begin(), choices.drafts.end(),
+                                      [&, wanted = name == "ngram" ? std::string("n-gram") : name](const DraftChoice& one) { return one.label == wanted; }))
+      throw BadInput({"--alpha", 0, 0}, fmt::format("of {}, which is no draft that is tried, allowed: a name of --draft", name));
+  return choices;
+}
+
+}  // namespace specsim::choose

@@ -1,0 +1,250 @@
+// specsim choose: which GPUs to rent, and how to set them up.
+#include "sim/answers/choose/choose.h"
+#include "sim/doors/cli/command.h"
+#include "sim/doors/cli/options.h"
+#include "sim/doors/cli/output_form.h"
+#include "sim/doors/cli/result_files.h"
+#include "sim/doors/cli/spending_options.h"
+#include "sim/doors/cli/stop.h"
+#include "sim/foundation/base/files_read.h"
+#include "sim/foundation/base/output.h"
+#include "sim/foundation/base/token.h"
+#include "sim/foundation/report/intervals.h"
+#include "sim/foundation/report/output_folder.h"
+#include "sim/foundation/report/table.h"
+#include "sim/hardware/presets/presets.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+namespace specsim::cli {
+
+namespace {
+
+using choose::Choice;
+using choose::Chosen;
+using choose::Objective;
+
+constexpr const char* kChooseExamples =
+    "  specsim choose --target llama-3.1-8b --hardware h100-sxm,a100-80gb-sxm,rtx-4090 --users 32 --slo tpot=30\n"
+    "  specsim choose --target qwen3-32b --hardware all --dtype bf16,fp8 --draft all --rate 4 --slo ttft=500,tpot=40 --gpus 8\n"
+    "  specsim choose --target llama-3.1-70b --hardware h100-sxm,h200-sxm --users 20 --rank-by joules --out build/choose\n"
+    "  specsim choose --target llama-3.1-8b --hardware h100-sxm --users 8 --draft none,eagle3-llama-3.1-8b --alpha "
+    "eagle3-llama-3.1-8b=0.75\n";
+
+struct ChooseOptions {
+  choose::Question question;
+  choose::DraftQuestion drafts;
+  SpendingOptions spending;
+  std::vector<std::string> alpha;
+  std::string out;
+  bool force = false;
+  bool verbose = false;
+  unsigned threads = 0;
+};
+
+void add_choose_options(CommandLine& line, ChooseOptions& options) {
+  choose::Question& question = options.question;
+  load::ServeRequest& load = question.load;
+  const config::Interval counts = config::between(1, 1024);
+  line.add({{"target", question.target, "the target model: a name (specsim list model) or a file"},
+            {"hardware", question.hardware, read_texts, "GPUs to try: names or .yaml files, commas between; all: every GPU whose file has a cost per hour"},
+            {"tensor-parallel", question.tensor_parallel, counts, "numbers of GPUs that share the target, to try"},
+            {"replicas", question.replicas, counts, "numbers of engines to try (data parallel)"},
+            {"expert-parallel", question.expert_parallel, counts, "numbers of engines that share the experts, to try; 1: none do"},
+            {"gpus", question.most_gpus, counts, "most GPUs of all engines together"},
+            {"dtype", question.types, read_texts, "types of the target's weights to try: bf16, fp8, int4, ...; where not given its file's"},
+            {"kv-bits", question.cache_bits, read_texts, "bits of a cached key or value to try; if not given that of its file"},
+            {"draft", options.drafts.named, read_texts,
+             "drafts to try: names, ngram, none; all: none, n-grams, and every head and small model of the target with an acceptance"},
+            {"draft-length", question.lengths, config::between(1, kMaxDraftLength), "draft lengths to try; where not given the fastest is taken"},
+            {"longest", options.drafts.longest, config::between(1, kMaxDraftLength), "longest draft length that is tried"},
+            {"alpha", options.alpha, read_texts,
+             "acceptance: DRAFT=ALPHA, commas between; ALPHA alone: of drafts without a published table"},
+            {"text", options.drafts.text, "prefer published acceptance on this kind of text: chat, code, maths"},
+            {"engine", question.engine, "the server: a name (specsim list engine) or a file"},
+            {"rate", load.rate, "requests per second, a Poisson process"},
+            {"users", load.concurrency, "clients that each wait for their answer"},
+            {"trace", load.trace, "recorded requests: CSV or JSON lines"},
+            {"requests", load.requests, "how many each simulated server is sent"},
+            {"prompt", load.prompt, "tokens of a prompt: a number or {lognormal: {mean: 512, cv: 1}}"},
+            {"output", load.output, "tokens of an output, as --prompt"},
+            {"slo", load.slo, read_texts, "limits in milliseconds: ttft=500,tpot=50,e2el=10000,percentile=99"},
+            {"rank-by",
+             question.objective,
+             {{"cost", Objective::cost}, {"tokens", Objective::tokens}, {"joules", Objective::joules}},
+             "dollars per million output tokens, tokens/s per GPU, or joules per token"},
+            {"simulate", question.shown, config::between(1, 200), "settings to rank, each by a simulation of its server"}});
+  add_spending_options(line, options.spending);
+  line.add({{"verbose", options.verbose, "the start command of every ranked setting, and what was left out"},
+            {"out", options.out, directory_name, "directory for choices.csv"},
+            {"force", options.force, kForceHelp},
+            {"threads", options.threads, read_threads, kThreadsHelp}});
+}
+
+std::vector<std::string> priced_gpus() {
+  std::vector<std::string> names;
+  for (const cost::Preset& preset : cost::presets())
+    if (preset.kind == cost::PresetKind::hardware && std::string_view(preset.text).find("\nprice:") != std::string_view::npos)
+      names.emplace_back(preset.name);
+  return names;
+}
+
+void complete(const CommandLine& line, ChooseOptions& options) {
+  choose::Question& question = options.question;
+  for (const char* option : {"target", "hardware"}) line.require(option);
+  line.check({{"force", {"out"}, {}, ""}});
+  const int loads = static_cast<int>(line.given("rate")) + static_cast<int>(line.given("users")) + static_cast<int>(line.given("trace"));
+  if (loads != 1) throw BadInput({"", 0, 0}, fmt::format("specsim choose {}, allowed: one of --rate, --users, --trace", loads == 0 ? "needs a load" : "was given several loads"));
+  if (question.hardware == std::vector<std::string>{"all"}) question.hardware = priced_gpus();
+  for (const std::string& one : options.alpha) {
+    const std::size_t equals = one.find('=');
+    const std::string name = equals == std::string::npos ? "" : one.substr(0, equals);
+    options.drafts.alpha[name] = read_share(equals == std::string::npos ? one : one.substr(equals + 1), "--alpha");
+  }
+  options.drafts.target = question.target;
+  const SpendingOptions& spending = options.spending;
+  const std::vector<std::string> all = question.hardware;
+  for (const std::string& gpu : all) static_cast<void>(price_given(spending, gpu, all));
+  question.changes = [&spending, all](const std::string& gpu) { return spending_changes(spending, gpu, all); };
+  question.price = [&spending, all](const std::string& gpu) { return price_given(spending, gpu, all); };
+  question.power_cap = spending.power_cap;
+}
+
+std::string figure(double value) { return std::isnan(value) ? "-" : fmt::format("{:.{}f}", value, value >= 100.0 ? 0 : value >= 10.0 ? 1 : 2); }
+
+std::string setting_of(const Choice& choice) {
+  const choose::Engine& engine = *choice.engine;
+  std::string text = fmt::format("{} {}", choice.gpus(), engine.hardware);
+  if (choice.replicas > 1 && engine.tensor_parallel > 1)
+    text += fmt::format(" ({} x TP {})", choice.replicas, engine.tensor_parallel);
+  else if (choice.replicas > 1)
+    text += fmt::format(" ({} replicas{})", choice.replicas, engine.expert_parallel > 1 ? ", shared experts" : "");
+  else if (engine.tensor_parallel > 1)
+    text += fmt::format(" (TP {})", engine.tensor_parallel);
+  return text;
+}
+
+void print_ranking(const Chosen& chosen, Objective objective) {
+  report::Table table({{"rank"},
+                       {"GPUs", report::Align::left},
+                       {"weights", report::Align::left},
+                       {"draft", report::Align::left},
+                       {"K"},
+                       {"tokens/s"},
+                       {"per GPU"},
+                       {"TTFT p99"},
+                       {"TPOT p99"},
+                       {"$/M"},
+                       {"J/token"},
+                       {"low"},
+                       {"high"},
+                       {"", report::Align::left}},
+                      {.keys = 2});
+  for (std::size_t i = 0; i < chosen.ranked.size(); ++i) {
+    const Choice& one = chosen.ranked[i];
+    const choose::Engine& engine = *one.engine;
+    const double value = objective == Objective::cost     ? one.dollars_per_million()
+                         : objective == Objective::joules ? one.joules_per_token()
+                                                          : one.tokens_per_second() / one.gpus();
+    const double half = report::kIn95 * one.error(objective);
+    std::string weights = engine.type.empty() ? "as its file" : engine.type;
+    if (!engine.cache_bits.empty()) weights += ", KV " + engine.cache_bits;
+    table.add({std::to_string(i + 1), setting_of(one), weights, engine.draft->label,
+               one.estimate.draft_length > 0 ? std::to_string(one.estimate.draft_length) : "-", figure(one.tokens_per_second()),
+               figure(one.tokens_per_second() / one.gpus()), figure(one.summary->ttft_ms.p99), figure(one.summary->tpot_ms.p99),
+               figure(one.dollars_per_million()), figure(one.joules_per_token()), figure(value * std::exp(-half)),
+               figure(value * std::exp(half)), one.tied ? "tie" : one.pareto ? "pareto" : ""});
+  }
+  print_table(table);
+  const char* const what = objective == Objective::cost ? "$/M" : objective == Objective::joules ? "J/token" : "tokens/s per GPU";
+  print_words(fmt::format("low, high: 95 % interval of {}; tie: the difference to the first is within the error of their comparison; pareto: no ranked "
+                          "setting is better in {} without a longer time per output token; times in ms, of simulated servers", what, what));
+}
+
+void print_chosen(const ChooseOptions& options, const Chosen& chosen, const choose::DraftChoices& drafts) {
+  const choose::Question& question = options.question;
+  print_output("{} combinations: {} cannot run, {} do not fit into memory, {} overloaded, {} miss the SLO by the estimate; {} simulated\n",
+               chosen.combinations, chosen.cannot_run, chosen.do_not_fit, chosen.overloaded, chosen.miss_slo, chosen.simulated);
+  if (chosen.ranked.empty()) {
+    print_words("no combination keeps the SLO under this load; allow more GPUs (--gpus, --replicas), narrower types (--dtype), or a longer time");
+  } else {
+    print_ranking(chosen, question.objective);
+    const Choice& best = chosen.ranked.front();
+    const std::string start = choose::start_command(best);
+    if (!start.empty()) print_output("start: {}\n", start);
+    if (options.verbose)
+      for (std::size_t i = 1; i < chosen.ranked.size(); ++i)
+        if (const std::string command = choose::start_command(chosen.ranked[i]); !command.empty())
+          print_output("start {}: {}\n", i + 1, command);
+  }
+  const auto ranked = [&](const choose::DraftChoice& draft) {
+    return std::any_of(chosen.ranked.begin(), chosen.ranked.end(), [&](const Choice& one) { return one.engine->draft == &draft; });
+  };
+  for (const choose::DraftChoice& one : question.drafts)
+    if (one.drafts && (options.verbose || ranked(one))) print_output("acceptance of {}: {}\n", one.label, one.source);
+  if (std::any_of(question.drafts.begin(), question.drafts.end(), [&](const auto& one) { return one.drafts && one.model == "none" && ranked(one); }))
+    print_words("n-gram: every round drafts here and proposals take no time; a table counts the rounds that found a match alone, so this is the most that it gives");
+  if (!drafts.left_out.empty())
+    print_words(fmt::format("left out, without a published acceptance for {}: {} (--alpha DRAFT=0.7 adds one)", question.target,
+                            fmt::join(drafts.left_out, ", ")));
+  if (options.verbose)
+    for (const std::string& reason : chosen.reasons) print_words("cannot run: " + reason);
+}
+
+}  // namespace
+
+ExitCode choose_command(const std::vector<std::string>& arguments) {
+  ChooseOptions options;
+  choose::Question& question = options.question;
+  question.types = {""};
+  question.cache_bits = {""};
+  question.tensor_parallel = {1, 2, 4, 8};
+  question.replicas = {1};
+  question.expert_parallel = {1};
+  options.drafts.named = {"all"};
+  CommandLine line("specsim choose --target MODEL --hardware GPUS [options]", kChooseExamples);
+  add_choose_options(line, options);
+  if (!line.read(arguments)) return ExitCode::fine;
+  const double started = wall_clock();
+  const FilesRead read;
+  complete(line, options);
+  const choose::DraftChoices drafts = choose::draft_choices(options.drafts);
+  question.drafts = drafts.drafts;
+  std::optional<report::OutputFolder> folder;
+  if (!options.out.empty()) folder.emplace(options.out);
+  Chosen chosen;
+  {
+    const StopOnSignal stop;
+    Progress progress("engines");
+    choose::SearchOptions search;
+    search.threads = options.threads;
+    search.stop = stop.flag();
+    search.progress = [&](double done, double all) { progress.show(done, all); };
+    chosen = choose::choose(question, search);
+    progress.finish();
+    if (stop.flag()->load()) {
+      print_error("stopped before the end; nothing was kept\n");
+      return ExitCode::interrupted;
+    }
+  }
+  if (folder) folder->claim(claim_at_once({"choices.csv"}, line.identity({"trace"}), options.force, read.sums()));
+  print_chosen(options, chosen, drafts);
+  if (folder) {
+    folder->write("choices.csv", choose::choices_csv(chosen));
+    report::Manifest manifest = report::new_manifest(command_line());
+    manifest.threads = options.threads;
+    manifest.identity = line.identity({"trace"});
+    manifest.inputs = read.sums();
+    manifest.wall_seconds = wall_clock() - started;
+    folder->finish(manifest);
+    print_output("wrote {0}/{1}, manifest.yaml; specsim plot {0} draws them\n", folder->path(), fmt::join(folder->written(), ", "));
+  }
+  return ExitCode::fine;
+}
+
+}  // namespace specsim::cli

@@ -1,0 +1,142 @@
+#include "sim/hardware/gpu/power_draw.h"
+
+#include "sim/foundation/config/fields.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+namespace specsim::cost {
+
+namespace {
+
+// Shares of the limit where nothing was measured, and the error that this leaves. The idle share is that of the two measured GPUs. Reading
+// weights of 4 bits draws 1.1 to 1.2 of the limit on these, and weights of 16 bits about half of it on an H100 (300 W at batch 1 by the
+// ML.ENERGY benchmark, as the vLLM semantic router's power model cites it).
+constexpr double kIdleShare = 0.16;
+constexpr double kMemoryShare = 0.85;
+constexpr double kComputeShare = 1.5;
+constexpr double kSpreadByLimit = 0.3;
+constexpr double kLeastClock = 0.25;  // of the full one: boards hold no lower one under load
+constexpr double kLeastCapShare = 0.3;
+
+struct Given {
+  double limit_w = 0.0;
+  std::optional<double> idle_w;
+  std::optional<double> memory_w;
+  std::optional<double> compute_w;
+  std::optional<double> cap_w;
+  std::optional<double> spread;
+  double clock_exponent = PowerDraw().clock_exponent;
+  double memory_core_share = PowerDraw().memory_core_share;
+  double memory_clock_exponent = PowerDraw().memory_clock_exponent;
+  std::string source;
+};
+
+const config::Fields<Given>& fields() {
+  const config::Interval watts = config::above(0, 1e5);
+  static const config::Fields<Given> list = {
+      {"limit_w", &Given::limit_w, "power limit of the board, by the data sheet, watts", watts, config::required},
+      {"idle_w", &Given::idle_w, "power with clocks up and no kernel; 0.16 of the limit where not given", config::between(0, 1e5)},
+      {"memory_w", &Given::memory_w, "power of reading weights and keys at the full bandwidth and clock; 0.85 of the limit where not given", watts},
+      {"compute_w", &Given::compute_w,
+       "power of arithmetic at full rate and clock, which may be above the limit; 1.5 of the limit where not given", watts},
+      {"cap_w", &Given::cap_w, "a lower power limit that the user sets (nvidia-smi --power-limit)", watts},
+      {"spread", &Given::spread, "standard deviation of the logarithm of an estimate; 0.3 where the powers are shares of the limit",
+       config::between(0, 2)},
+      {"clock_exponent", &Given::clock_exponent, "exponent of the cores' power by their clock", config::between(1, 4)},
+      {"memory_core_share", &Given::memory_core_share, "share of the power of reading, beyond idle, that the cores draw",
+       config::between(0, 1)},
+      {"memory_clock_exponent", &Given::memory_clock_exponent, "reading takes the clock to the power of minus this longer",
+       config::between(0, 1)},
+      {"source", &Given::source, "where the figures come from"}};
+  return list;
+}
+
+// By how much work of each kind takes longer at a clock.
+BoardTime slowing(const PowerDraw& power, double clock) {
+  const double reading = std::pow(clock, -power.memory_clock_exponent);
+  return {reading, 1.0 / clock, reading, 1.0};
+}
+
+BoardTime times(const BoardTime& time, const BoardTime& by) {
+  return {time.memory * by.memory, time.compute * by.compute, time.small * by.small, time.idle * by.idle};
+}
+BoardTime over(const BoardTime& time, const BoardTime& by) {
+  return {time.memory / by.memory, time.compute / by.compute, time.small / by.small, time.idle / by.idle};
+}
+
+// Joules of these seconds, spent at a clock.
+double joules(const PowerDraw& power, const BoardTime& time, double clock) {
+  const double cores = std::pow(clock, power.clock_exponent);
+  const double reading = (power.memory_w - power.idle_w) * (1.0 - power.memory_core_share + power.memory_core_share * cores);
+  const double arithmetic = (power.compute_w - power.idle_w) * cores;
+  return power.idle_w * time.total() + reading * time.memory + arithmetic * time.compute;
+}
+
+// The highest clock at which `watts` of it is at most the limit.
+template <class Watts>
+double clock_at(double limit_w, const Watts& watts) {
+  if (watts(1.0) <= limit_w) return 1.0;
+  double low = kLeastClock;
+  double high = 1.0;
+  if (watts(low) > limit_w) return low;
+  constexpr int kHalvings = 40;
+  for (int i = 0; i < kHalvings; ++i) {
+    const double middle = 0.5 * (low + high);
+    (watts(middle) > limit_w ? high : low) = middle;
+  }
+  return low;
+}
+
+}  // namespace
+
+BoardUse board_use(const PowerDraw& power, const BoardTime& uncapped) {
+  const double seconds = uncapped.total();
+  if (!(seconds > 0.0)) return {uncapped, 0.0, 1.0};
+  const double usual = clock_at(power.limit_w, [&](double clock) { return joules(power, uncapped, clock) / seconds; });
+  if (power.cap() >= power.limit_w) return {uncapped, joules(power, uncapped, usual), usual};
+  const BoardTime full = over(uncapped, slowing(power, usual));
+  const auto at = [&](double clock) { return times(full, slowing(power, clock)); };
+  const double capped = clock_at(power.cap(), [&](double clock) { return joules(power, at(clock), clock) / at(clock).total(); });
+  const double clock = std::min(usual, capped);
+  return {at(clock), joules(power, at(clock), clock), clock};
+}
+
+const std::vector<config::Parameter>& power_parameters() {
+  static const std::vector<config::Parameter>& list = fields();
+  return list;
+}
+
+PowerDraw read_power_draw(const config::Value& value, Diagnostics& diagnostics) {
+  const std::size_t before = diagnostics.list().size();
+  const config::Arguments arguments = config::read_arguments(value, power_parameters(), {}, "power", diagnostics);
+  PowerDraw power;
+  if (diagnostics.list().size() != before) return power;
+  const Given given = fields().read(arguments);
+  power.limit_w = given.limit_w;
+  power.by_limit = !given.idle_w || !given.memory_w;
+  power.idle_w = given.idle_w.value_or(kIdleShare * given.limit_w);
+  power.memory_w = given.memory_w.value_or(kMemoryShare * given.limit_w);
+  power.compute_w = given.compute_w.value_or(kComputeShare * given.limit_w);
+  power.spread = given.spread.value_or(kSpreadByLimit);
+  power.cap_w = given.cap_w;
+  power.clock_exponent = given.clock_exponent;
+  power.memory_core_share = given.memory_core_share;
+  power.memory_clock_exponent = given.memory_clock_exponent;
+  power.source = given.source;
+  for (const auto& [key, lower, upper] : {std::tuple{"idle_w", power.idle_w, power.memory_w}, {"memory_w", power.memory_w, power.compute_w}})
+    if (lower > upper)
+      diagnostics.add(arguments.has(key) ? arguments.where(key) : value.where,
+                      fmt::format("{} is {:g}, allowed: idle_w at most memory_w ({:g}), and that at most compute_w ({:g})", key,
+                                  lower, power.memory_w, power.compute_w));
+  const double least = std::ceil(std::max(kLeastCapShare * power.limit_w, power.idle_w));
+  if (power.cap_w && (*power.cap_w < least || *power.cap_w > power.limit_w))
+    diagnostics.add(arguments.where("cap_w"),
+                    fmt::format("a power cap of {:g} W, allowed: {:g} to {:g} W on this GPU", *power.cap_w, least, power.limit_w));
+  return power;
+}
+
+}  // namespace specsim::cost

@@ -1,0 +1,42 @@
+// The energy of a pass: each part of its time at the power that the board draws in it.
+#pragma once
+
+#include "sim/hardware/gpu/hardware.h"
+#include "sim/hardware/latency/operation.h"
+#include "sim/hardware/latency/round_time.h"
+
+#include <optional>
+
+namespace specsim::cost {
+
+// A round's joules of all GPUs of the target, watts of each, and the standard error of their logarithm.
+struct Spent {
+  double joules = 0.0;
+  double watts = 0.0;
+  double error = 0.0;
+};
+// Nothing if the GPU's power is not known.
+std::optional<Spent> spent_in(const CostModel& cost, const RoundTime& round);
+// US dollars of all GPUs of the target for so many seconds; nothing if the cost per hour is not known.
+std::optional<double> dollars(const CostModel& cost, double seconds);
+// nullptr: its power is not known.
+const PowerDraw* power_of(const CostModel& cost);
+// GPUs that share the target; 1 where the cost model knows none.
+double gpus_of(const CostModel& cost);
+
+// The work of a pass on one GPU, whatever time it takes.
+struct PassWork {
+  double bytes = 0.0;       // weights and keys that it reads
+  double operations = 0.0;  // multiplications and additions
+  void add(double times, const PassWork& other) {
+    bytes += times * other.bytes;
+    operations += times * other.operations;
+  }
+};
+// Of an operation once.
+PassWork work_of(const Operation& operation);
+
+// The pass under the GPU's power limit: with its joules, and longer where the user's cap lowers the clock. `work`: what it does.
+PassTime with_energy(const Hardware& hardware, const PassTime& pass, const PassWork& work);
+
+}  // namespace specsim::cost

@@ -1,0 +1,99 @@
+#!/usr/bin/python3
+"""specsim choose: its counts add up, cost is price times time, the search finds what trying everything finds, and the ranking follows from the
+columns. Runs at the root of the repository; SPECSIM names the program.
+
+Mutants that the checks reject: a ranking by speed in place of cost (the costs of two GPUs are exchanged, and the order with them), a cost that
+leaves out the GPUs' number, a Pareto front of one figure.
+"""
+import csv
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+
+SPECSIM = os.environ.get("SPECSIM", "build/specsim")
+BASE = ["choose", "--target", "llama-3.1-8b", "--hardware", "h100-sxm,a100-80gb-sxm", "--tensor-parallel", "1,2", "--users", "16", "--prompt", "300",
+        "--output", "100", "--requests", "60", "--draft", "none,eagle-head-8b"]
+problems = []
+
+
+def check(holds, what):
+    if not holds:
+        problems.append(what)
+
+
+def rows_of(*arguments):
+    with tempfile.TemporaryDirectory() as scratch:
+        done = subprocess.run([SPECSIM, *BASE, *arguments, "--out", f"{scratch}/out"], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            sys.exit(f"choose {arguments}: {done.stderr}")
+        with open(f"{scratch}/out/choices.csv", newline="", encoding="utf-8") as file:
+            text = file.read()
+    return text, list(csv.DictReader(text.splitlines())), done.stdout
+
+
+def number(row, key):
+    return float(row[key]) if row[key] else math.nan
+
+
+def ranked(rows):
+    return sorted((row for row in rows if row["rank"]), key=lambda row: int(row["rank"]))
+
+
+def name(row):
+    return tuple(row[key] for key in ("hardware", "tensor_parallel", "replicas", "draft", "draft_length"))
+
+
+def main():
+    prices = {"h100-sxm": 3.0, "a100-80gb-sxm": 1.2}
+    priced = ["--price", ",".join(f"{gpu}={price}" for gpu, price in prices.items())]
+    text, rows, printed = rows_of(*priced, "--simulate", "3", "--threads", "1")
+    check(text == rows_of(*priced, "--simulate", "3", "--threads", "2")[0], "choices.csv depends on the threads")
+    counts = [int(word) for word in printed.split("\n")[0].replace(":", " ").replace(";", " ").replace(",", " ").split() if word.isdigit()]
+    check(counts[0] == 2 * 2 * 2 == len(rows) + counts[1], f"{counts} combinations, {len(rows)} rows")
+    check(counts[5] == sum(row["outcome"] in ("kept", "misses_slo") for row in rows), f"{counts[5]} simulated")
+
+    for row in ranked(rows):
+        gpus = int(row["tensor_parallel"]) * int(row["replicas"])
+        expected = 1e6 * prices[row["hardware"]] * gpus / 3600 / number(row, "tokens_per_second")
+        check(abs(number(row, "dollars_per_million_tokens") / expected - 1) < 1e-6, f"{name(row)}: ${row['dollars_per_million_tokens']} per million, expected {expected}")
+        check(number(row, "dollars_per_million_tokens_low") < expected < number(row, "dollars_per_million_tokens_high"), f"{name(row)}: interval")
+        watts = number(row, "joules_per_token") * number(row, "tokens_per_second") / gpus
+        check(50 < watts < 700, f"{name(row)}: {watts:.0f} W per GPU")
+    costs = [number(row, "dollars_per_million_tokens") for row in ranked(rows)]
+    check(costs == sorted(costs), f"costs {costs} are not in order")
+
+    # Everything simulated: the same settings are the best three.
+    everything = ranked(rows_of(*priced, "--simulate", "8")[1])
+    check([name(row) for row in everything[:3]] == [name(row) for row in ranked(rows)[:3]], "the search misses one of the three best")
+    for row in everything:
+        better = [other for other in everything if number(other, "dollars_per_million_tokens") <= number(row, "dollars_per_million_tokens")
+                  and number(other, "mean_tpot_ms") <= number(row, "mean_tpot_ms") and other is not row]
+        check((row["pareto"] == "1") == (not better), f"{name(row)}: pareto is {row['pareto']}, {len(better)} are better")
+
+    # Costs exchanged: another GPU is the best.
+    other = ranked(rows_of("--price", "h100-sxm=0.4,a100-80gb-sxm=6", "--simulate", "8")[1])
+    check(everything[0]["hardware"] != other[0]["hardware"] or everything[0]["hardware"] == "h100-sxm", "the best GPU does not depend on what it costs")
+    check(other[0]["hardware"] == "h100-sxm", f"{other[0]['hardware']} is the best at 15 times the cost")
+    by_speed = ranked(rows_of(*priced, "--simulate", "8", "--rank-by", "tokens")[1])
+    speeds = [number(row, "tokens_per_second_per_gpu") for row in by_speed]
+    check(speeds == sorted(speeds, reverse=True), f"speeds {speeds} are not in order")
+
+    # A limit that none keeps, and one that drops the slow ones.
+    none = rows_of("--slo", "tpot=0.5")
+    check(not ranked(none[1]) and "no combination keeps the SLO" in none[2], "an impossible limit is kept")
+    limit = 8.0
+    kept = ranked(rows_of("--slo", f"tpot={limit}", "--simulate", "8")[1])
+    check(all(number(row, "p99_tpot_ms") <= limit for row in kept), "a ranked setting misses the limit")
+
+    document = json.loads(subprocess.run([SPECSIM, *BASE, "--simulate", "2", "--format", "json"], capture_output=True, text=True, check=True).stdout)
+    check(document["tables"][0]["columns"][:2] == ["rank", "GPUs"], "--format json has no ranking")
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
