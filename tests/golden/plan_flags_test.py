@@ -18,9 +18,9 @@ def plan(*options):
 
 
 def flags(*options):
-    head, found, tail = plan(*options).partition("start a server with\n")
-    assert found, head
-    return tail
+    head, *tail = re.split(r"start a server(?: on \d+ GPUs)? with\n", plan(*options))
+    assert tail, head
+    return tail[0]
 
 
 def main():

@@ -212,17 +212,18 @@ def cache(shape, tokens):
 
 
 def check_memory(line, flags):
-    """The engine's memory rule, of plain models in 16 bits: what it must hold when it starts is at most 0.92 of the GPU."""
+    """The engine's memory rule, for plain models in 16 bits: what a server keeps when it starts, of the GPU's memory. vLLM has
+    gpu_memory_utilization 0.92, SGLang's mem_fraction_static is at most 0.95, TensorRT-LLM caches in 0.9 of what weights leave."""
     target, draft = plain(line["target"]), plain(line["draft"])
     if target is None or (draft is None and line["draft"] != "none"):
         return False
     known = {"vLLM": "--max-model-len", "llama.cpp": "--ctx-size", "TensorRT-LLM": "--max_seq_len"}
     tokens = float(flags.get(known.get(line["engine"], ""), None) or line["context"])
-    shared = line["tensor_parallel"]
-    asked = (weights(target) + cache(target, tokens)) / shared
-    if draft:
-        asked += (weights(draft) + cache(draft, tokens))
-    if asked > 0.92 * line["gpu_bytes"]:
+    kept = weights(target) / line["tensor_parallel"] + (weights(draft) if draft else 0)
+    cached = cache(target, tokens) / line["tensor_parallel"] + (cache(draft, tokens) if draft else 0)
+    share = {"vLLM": 0.92, "SGLang": 0.95, "llama.cpp": 0.92, "TensorRT-LLM": 1.0}[line["engine"]]
+    asked = kept + cached / (0.9 if line["engine"] == "TensorRT-LLM" else 1.0)
+    if asked > share * line["gpu_bytes"]:
         raise Refused(f"{asked / 2**30:.1f} GiB on a GPU of {line['gpu_bytes'] / 2**30:.1f} GiB")
     return True
 
