@@ -304,6 +304,7 @@ inline cost::CostEntry flat_cost() {
 }
 // [end of a cost model]
 
+// [a placement]
 // Runs as the placement `serial` does. A placement of its own puts the passes of rounds on servers of an engine::Engine, as
 // sim/hardware/placement/two_gpus.cpp does.
 class BorrowedPlacement final : public placement::Placement {
@@ -323,5 +324,6 @@ inline placement::PlacementEntry borrowed_placement() {
             return std::make_unique<BorrowedPlacement>(placement::placements().find("serial")->make(arguments, diagnostics));
           }};
 }
+// [end of a placement]
 
 }  // namespace specsim::tests
