@@ -23,7 +23,7 @@ DRAWN = {
     "compare": [f"results/method_claims/{name}" for name in ("adaptive", "trees", "variants")], "published": ["results/published"], "fidelity": ["results/fidelity"],
     "quickstart": ["results/quickstart"], "roofline": ["results/roofline"], "rooms": ["docs/development"],
     "serve": ["results/chat/curve", "results/chat/run"],
-    "serving": ["results/serving"], "tune": ["results/tune"], "timing_claims": ["results/timing_claims"],
+    "serving": ["results/serving"], "tune": ["results/tune"], "scoreboard": ["results/scoreboard"], "timing_claims": ["results/timing_claims"],
     "validation": ["results/validation/novels", "results/gpu/h200-sxm/enlarged"], "gpu": ["results/gpu/h200-sxm"],
 }
 KINDS = (".png", ".svg")
