@@ -276,6 +276,26 @@ TEST_CASE("one load's verdict is of the two servers' mean times", "[serve]") {
   CHECK(holds(text, "5.5 ms (-45.0 %"));
 }
 
+TEST_CASE("the verdict of a job is of its makespan", "[serve]") {
+  // One request at a time, two of them: a prompt's step and four steps of 10 ms each without a draft. With one that is always accepted,
+  // a prompt's step with the draft and two rounds of 11 ms. Mutant: TPOT decides, whose change is -45 %.
+  const auto run = [](const std::string& speculation) {
+    return tests::run_server(tests::server(R"(serve:
+  scheduler: {kind: vllm_v1, max_num_seqs: 1, async: false}
+  arrivals: {process: batch, requests: 2}
+  lengths: {prompt: 16, output: 5}
+)" + speculation + "cost: {model: affine, target_fixed_ms: 10, draft_fixed_ms: 1}\n"));
+  };
+  const load::Served plain = run("");
+  const load::Served own = run("  speculation: {policy: {kind: fixed, draft_length: 1}, acceptance: {alpha: 1}}\n");
+  const std::string text = load::single_verdict(plain.result, plain.summary, own.result, own.summary, false, 0.0);
+  CAPTURE(text);
+  CHECK(text.starts_with("speculation for this job pays: makespan 0.1 -> "));
+  CHECK(own.summary.duration_s >= 2 * 0.032);
+  CHECK(own.summary.duration_s <= 2 * 0.033);
+  CHECK(holds(text, " s (-3"));
+}
+
 TEST_CASE("a request's waiting is drawn on its lane", "[serve]") {
   // Two requests at once, of which one runs at a time: the second waits for the first's five steps. Mutant: the wait is left out.
   const load::ServeExperiment experiment = tests::server(R"(serve:

@@ -58,10 +58,20 @@ std::string percent(double before, double after) { return fmt::format("{:+.1f} %
 std::string digits(double value) { return value >= 1000.0 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value); }
 
 // "27.4 -> 12.8 ms (-53.2 %, 95 %: -58.1 to -47.6)".
-std::string in_words(const Change& change, double latency_error) {
+std::string in_words(const Change& change, double latency_error, const char* unit = "ms") {
   const plan::Gain gain = change.gain(latency_error);
-  return fmt::format("{} -> {} ms ({}, 95 %: {:+.1f} to {:+.1f})", digits(change.before), digits(change.after),
+  return fmt::format("{} -> {} {} ({}, 95 %: {:+.1f} to {:+.1f})", digits(change.before), digits(change.after), unit,
                      percent(change.before, change.after), 100.0 * (1.0 / gain.high() - 1.0), 100.0 * (1.0 / gain.low() - 1.0));
+}
+
+// Of a job: the makespan decides. One job has one makespan, so the interval by requests is that of the TPOT's ratio.
+std::string job_verdict(const serve::Summary& plain, const serve::Summary& speculative, const Change& tpot, double latency_error) {
+  const Change makespan{plain.duration_s, speculative.duration_s, tpot.half_width};
+  const std::string whether = plan::verdict_text(makespan.gain(latency_error));
+  return fmt::format("speculation for this job {}{}: makespan {}, output tokens/s {} -> {} ({})",
+                     whether.starts_with("too") ? "is " : "", whether, in_words(makespan, latency_error, "s"),
+                     digits(plain.output_throughput), digits(speculative.output_throughput),
+                     percent(plain.output_throughput, speculative.output_throughput));
 }
 
 }  // namespace
@@ -90,6 +100,7 @@ std::string single_verdict(const serve::SimulationResult& plain, const serve::Su
   if (tpot.plain.empty()) return "";
   const Change first = change_of(ttft);
   const Change each = change_of(tpot);
+  if (!std::isnan(plain_summary.last_tenth_s)) return job_verdict(plain_summary, speculative_summary, each, latency_error);
   const bool limited = closed || plain_summary.overloaded || speculative_summary.overloaded || !plain_summary.stable ||
                        !speculative_summary.stable;
   const double before = plain_summary.output_throughput;

@@ -165,11 +165,14 @@ void print_flags(const load::ServeExperiment& experiment, const load::LengthTabl
                  gpus > 1.0 ? fmt::format(" on {:g} GPUs", gpus) : "", own->command);
   for (const std::string& note : own->notes) print_words(fmt::format("{}: {}", own->engine, note));
   const std::string& policy = experiment.speculation->policy_name;
-  if (!own->command.empty() && policy != "fixed" && policy != "table")
-    print_words(fmt::format(
-        "these lengths were not simulated: the run's policy is {}, which no flag selects. --policy 'table:{}' "
-        "simulates them",
-        policy, by_batch.empty() ? fmt::format("[[1, {}, {}]]", table.running, length) : plan::ranges_text(by_batch)));
+  const bool simulated = policy == "fixed" && by_batch.empty() && length == experiment.speculation->longest;
+  if (own->command.empty() || simulated) return;
+  const bool by_flags = policy == "fixed" || policy == "table";
+  print_words(fmt::format(
+      "{}--policy 'table:{}' simulates them",
+      by_flags ? "these are the best lengths, perhaps not those of this run: "
+               : fmt::format("these lengths were not simulated: the run's policy is {}, which no flag selects. ", policy),
+      by_batch.empty() ? fmt::format("[[1, {}, {}]]", table.running, length) : plan::ranges_text(by_batch)));
 }
 
 }  // namespace
