@@ -24,6 +24,7 @@ COMMANDS = {
     "check": [[GOOD, "--set", "rounds=2000"], ["configs/quickstart.yaml", "--set", "rounds=2e4"]],
     "audit": [["configs/audit/known_pair.yaml"]],
     "plan": [[*PLAN], [*PLAN, "--batch", "1,8"]],
+    "choose": [["--target", "llama-3.1-8b", "--hardware", "h100-sxm,l40s", "--users", "4", "--requests", "20", "--simulate", "2"]],
     "compare": [["configs/examples/methods/policies.yaml", "--rounds", "16384"]],
     "serve": [[*SERVE, "--rate", "4"], [*SERVE, "--sweep", "rate=2,4", "--replications", "2"]],
     "tune": [["tests/data/tune_runs.csv", *PAIR], ["tests/data/tune_runs.csv", *PAIR, "--suggest", "2", "--clients", "4", "--longest", "2"]],

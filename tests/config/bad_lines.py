@@ -322,10 +322,10 @@ LINES = [
     ([*CHOOSE, "--users", "4", "--draft", "qwen3-0.6b"],
      "--draft: no published acceptance of qwen3-0.6b for llama-3.1-8b, allowed: --alpha qwen3-0.6b=0.7"),
     ([*CHOOSE, "--users", "4", "--draft", "none", "--alpha", "mine=0.7"], "--alpha: of mine, which is no draft that is tried, allowed: a name of --draft"),
-    ([*CHOOSE, "--users", "four"], '--users: "four"'),
-    ([*PASS, "--power-cap", "900"], "--power-cap: a power cap of 900 W, allowed: 210 to 700 W on this GPU"),
-    (["plan", "--alpha", "0.5", "--power-cap", "20"], "--power-cap: a power cap of 20 W, allowed: 210 to 700 W on this GPU"),
-    (["serve", "--rate", "1", "--power-cap", "20"], "--power-cap: a power cap of 20 W, allowed: 210 to 700 W on this GPU"),
+    ([*CHOOSE, "--users", "four"], '--users: "four", allowed: an integer in [1, 10000000]'),
+    ([*PASS, "--power-cap", "900"], "--power-cap:1:9: a power cap of 900 W, allowed: 210 to 700 W on this GPU"),
+    (["plan", "--alpha", "0.5", "--power-cap", "20"], "--power-cap:1:9: a power cap of 20 W, allowed: 210 to 700 W on this GPU"),
+    (["serve", "--rate", "1", "--power-cap", "20"], "--power-cap:1:1: a power cap of 20 W, allowed: 210 to 700 W on this GPU"),
     (["plan", "configs/examples/h100_8b.yaml", "--power-cap", "300"], "--power-cap: given with a config but without --hardware, allowed: with it, or "
      '--set cost.hardware="{preset: NAME, ...}"'),
     # merge

@@ -100,6 +100,7 @@ void complete(const CommandLine& line, ChooseOptions& options) {
   line.check({{"force", {"out"}, {}, ""}});
   const int loads = static_cast<int>(line.given("rate")) + static_cast<int>(line.given("users")) + static_cast<int>(line.given("trace"));
   if (loads != 1) throw BadInput({"", 0, 0}, fmt::format("specsim choose {}, allowed: one of --rate, --users, --trace", loads == 0 ? "needs a load" : "was given several loads"));
+  if (question.load.concurrency) static_cast<void>(read_integer(*question.load.concurrency, "--users", config::between(1, 1e7)));
   if (question.hardware == std::vector<std::string>{"all"}) question.hardware = priced_gpus();
   for (const std::string& one : options.alpha) {
     const std::size_t equals = one.find('=');
