@@ -79,7 +79,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         system = Path(folder) / "debian12"
         new_system(system, "bookworm", f"--customize-hook=cp '{deb}' \"$1/root/specsim.deb\"",
-                   '--customize-hook=DEBIAN_FRONTEND=noninteractive chroot "$1" apt-get -q -y install /root/specsim.deb')
+                   '--customize-hook=DEBIAN_FRONTEND=noninteractive chroot "$1" apt-get -q -y -o APT::Install-Recommends=true install /root/specsim.deb')
         version, answer = try_program(system, "specsim")
         for name in HELP:
             assert (system / "usr/share" / name).is_file(), f"the .deb has no {name}"
