@@ -53,16 +53,15 @@ constexpr std::array kLlamaCpp = {EngineFlag{model, "--model", kLlamaArguments},
                                   EngineFlag{least_probability, "--spec-draft-p-min", kLlamaArguments},
                                   EngineFlag{lookup, "--spec-ngram-simple-size-n", kLlamaArguments},
                                   EngineFlag{lookup_drafts, "--spec-ngram-simple-size-m", kLlamaArguments}};
-constexpr std::array kTensorRt = {EngineFlag{tensor_parallel, "--tp_size", kTensorRtArguments},
-                                  EngineFlag{expert_parallel, "--ep_size", kTensorRtArguments},
-                                  EngineFlag{context, "--max_seq_len", kTensorRtArguments},
-                                  EngineFlag{requests, "--max_batch_size", kTensorRtArguments},
-                                  EngineFlag{options_file, "--extra_llm_api_options", kTensorRtArguments}};
+constexpr std::array kTensorRt = {
+    EngineFlag{tensor_parallel, "--tp_size", kTensorRtArguments}, EngineFlag{expert_parallel, "--ep_size", kTensorRtArguments},
+    EngineFlag{context, "--max_seq_len", kTensorRtArguments}, EngineFlag{requests, "--max_batch_size", kTensorRtArguments},
+    EngineFlag{options_file, "--extra_llm_api_options", kTensorRtArguments}};
 
 }  // namespace
 
 std::string_view EngineFlags::name(FlagUse use) const {
-  const auto found = std::ranges::find(flags, use, &EngineFlag::use);
+  const auto found = std::find_if(flags.begin(), flags.end(), [use](const EngineFlag& flag) { return flag.use == use; });
   SPECSIM_CHECK(found != flags.end(), "{} has no flag {}", engine, static_cast<int>(use));
   return found->name;
 }

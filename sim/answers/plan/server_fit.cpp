@@ -94,7 +94,8 @@ constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
 double rounded_up(double tokens, double step) { return std::ceil(tokens / step) * step; }
 
 cost::MemoryBudget memory(const cost::Deployment& deployment, double batch, double context, int draft_length) {
-  return cost::memory_of(deployment, {batch, context}, draft_length + 1, deployment.draft ? cost::Kept::both : cost::Kept::target);
+  return cost::memory_of(deployment, {batch, context}, draft_length + 1,
+                         deployment.draft ? cost::Kept::both : cost::Kept::target);
 }
 
 std::string needs(const cost::MemoryBudget& budget, const std::string& what) {
@@ -105,7 +106,8 @@ std::string needs(const cost::MemoryBudget& budget, const std::string& what) {
 }  // namespace
 
 std::optional<double> default_context(const cost::ModelShape& model) {
-  const auto* const found = std::ranges::find(kKnownContexts, std::string_view(model.name), &KnownContext::model);
+  const auto* const found = std::find_if(std::begin(kKnownContexts), std::end(kKnownContexts),
+                                         [&](const KnownContext& known) { return known.model == model.name; });
   return found == kKnownContexts.end() ? std::nullopt : std::optional(found->tokens);
 }
 
@@ -120,7 +122,8 @@ ServerFit fit_for_one(const cost::Deployment& deployment, cost::MemoryRules rule
   if (known && fits(*known)) return fit;
   const double least = fit.past_model ? *known : rounded_up(needed, 256.0);
   if (!fits(least)) {
-    fit.why_not = needs(memory(own, 1.0, least, draft_length), fmt::format("a sequence of {:.0f} tokens, with the weights,", least));
+    fit.why_not =
+        needs(memory(own, 1.0, least, draft_length), fmt::format("a sequence of {:.0f} tokens, with the weights,", least));
     return fit;
   }
   fit.context = least;
