@@ -56,6 +56,9 @@ for name, arguments in COMMANDS.items():
     expect(f"{name}: no table", read["tables"] or name in ("describe", "import"))
     for table in read["tables"]:
         expect(f"{name}: a table of nothing", table["rows"] or any(table["columns"]))
+        # Mutants: a column is named by its number; two have one name.
+        expect(f"{name}: names of columns {table['columns']}", len(set(table["columns"])) == len(table["columns"])
+               and not any(re.fullmatch(r"(column \d+)?", column) for column in table["columns"]))
         expect(f"{name}: rows as long as columns", all(len(row) == len(table["columns"]) for row in table["rows"]))
     expect(f"{name}: a mark is left", "\\u001e" not in out)
     # No text of the terminal is lost: every word of it is in the JSON.

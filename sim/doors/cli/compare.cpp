@@ -411,7 +411,7 @@ ExitCode compare_command(const std::vector<std::string>& arguments) {
     folder->write("ranking.csv", plan::ranking_csv(rankings));
     folder->write("trees.csv", plan::trees_csv(rankings));
     folder->finish(new_manifest(experiments, run.threads, started));
-    print_output("\nwrote {0}/ranking.csv, trees.csv, manifest.yaml; specsim plot {0} draws them\n", folder->path());
+    print_output("\nwrote {0}/ranking.csv, trees.csv, manifest.yaml; specsim plot {1} draws them\n", folder->path(), shell_word(folder->path()));
   }
   return ExitCode::fine;
 }
