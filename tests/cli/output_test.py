@@ -20,7 +20,9 @@ GOOD = "tests/config/good/zeros.yaml"
 SMALL = ["--set", "rounds=2000"]
 PLAN = ["--hardware", "h100-sxm", "--target", "llama-3.1-8b", "--draft", "eagle-head-8b", "--alpha", "0.7"]
 COMMANDS = {
-    "run": ["run", GOOD, *SMALL], "check": ["check", GOOD, *SMALL], "audit": ["audit", GOOD], "plan": ["plan", *PLAN],
+    "run": ["run", GOOD, *SMALL], "check": ["check", GOOD, *SMALL], "audit": ["audit", GOOD], "plan": ["plan", *PLAN], "plan --verbose": ["plan", *PLAN, "--verbose"],
+    "choose": ["choose", "--target", "llama-3.1-8b", "--hardware", "h100-sxm", "--users", "2", "--requests", "20", "--draft", "none", "--rank-by", "tokens"],
+    "serve": ["serve", *PLAN, "--concurrency", "2", "--requests", "20"],
     "theory": ["theory", "--alpha", "0.8", "--draft-length", "4", "--cost-ratio", "0.05"],
     "pass": ["pass", "--hardware", "h100-sxm", "--model", "llama-2-7b"], "import": ["import", "tests/data/logs/vllm.log"],
     "list": ["list", "verifier"], "describe": ["describe", "token"],

@@ -116,7 +116,7 @@ void print_start(const Ranking& ranking) {
     const cost::Deployment* const deployment = cell.cost().deployment();
     if (one.foresees || deployment == nullptr || !shown(cell.method_text).starts_with("chain ")) continue;
     for (const plan::EngineCommand& own : plan::engine_commands(*deployment, cell.draft_length(), cell.workload.batch, cell.workload.context)) {
-      if (own.command.empty()) continue;
+      if (own.command.empty() || !own.engine.starts_with(plan::server_of(deployment->engine))) continue;
       print_output("  start rank {} with {}: {}\n", rank, own.engine, own.command);
       return;
     }
