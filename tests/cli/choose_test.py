@@ -25,8 +25,10 @@ def check(holds, what):
 
 
 def rows_of(*arguments):
+    pairs = [BASE[i:i + 2] for i in range(1, len(BASE), 2)]
+    base = [BASE[0], *(word for pair in pairs if pair[0] not in arguments for word in pair)]
     with tempfile.TemporaryDirectory() as scratch:
-        done = subprocess.run([SPECSIM, *BASE, *arguments, "--out", f"{scratch}/out"], capture_output=True, text=True, check=False)
+        done = subprocess.run([SPECSIM, *base, *arguments, "--out", f"{scratch}/out"], capture_output=True, text=True, check=False)
         if done.returncode != 0:
             sys.exit(f"choose {arguments}: {done.stderr}")
         with open(f"{scratch}/out/choices.csv", newline="", encoding="utf-8") as file:
@@ -87,6 +89,17 @@ def main():
     limit = 8.0
     kept = ranked(rows_of("--slo", f"tpot={limit}", "--simulate", "8")[1])
     check(all(number(row, "p99_tpot_ms") <= limit for row in kept), "a ranked setting misses the limit")
+
+    # Values that are named twice are one. A GPU that cannot have the limit cannot run, and the others are ranked.
+    twice = rows_of("--simulate", "2", "--hardware", "h100-sxm,a100-80gb-sxm,h100-sxm", "--tensor-parallel", "1,2,2,1", "--dtype", "bf16,bf16")[1]
+    check(len(twice) == 8 and len({name(row) for row in ranked(twice)}) == len(ranked(twice)), f"{len(twice)} rows of values named twice")
+    _, capped, said = rows_of("--simulate", "2", "--hardware", "h100-sxm,l40s,l4", "--power-cap", "300", "--verbose")
+    check({row["hardware"] for row in capped} == {"h100-sxm", "l40s"}, f"GPUs under a limit of 300 W: {sorted({row['hardware'] for row in capped})}")
+    check("cannot run: l4: a power cap of 300 W" in said, "the GPU that cannot have the limit is not named")
+
+    with tempfile.TemporaryDirectory(prefix="two words ") as scratch:
+        said = subprocess.run([SPECSIM, *BASE, "--simulate", "1", "--out", f"{scratch}/out"], capture_output=True, text=True, check=True).stdout
+        check(f"specsim plot '{scratch}/out' draws" in said, "a path with a space is not quoted")
 
     document = json.loads(subprocess.run([SPECSIM, *BASE, "--simulate", "2", "--format", "json"], capture_output=True, text=True, check=True).stdout)
     check(document["tables"][0]["columns"][:2] == ["rank", "GPUs"], "--format json has no ranking")

@@ -20,7 +20,9 @@ GOOD = "tests/config/good/zeros.yaml"
 SMALL = ["--set", "rounds=2000"]
 PLAN = ["--hardware", "h100-sxm", "--target", "llama-3.1-8b", "--draft", "eagle-head-8b", "--alpha", "0.7"]
 COMMANDS = {
-    "run": ["run", GOOD, *SMALL], "check": ["check", GOOD, *SMALL], "audit": ["audit", GOOD], "plan": ["plan", *PLAN],
+    "run": ["run", GOOD, *SMALL], "check": ["check", GOOD, *SMALL], "audit": ["audit", GOOD], "plan": ["plan", *PLAN], "plan --verbose": ["plan", *PLAN, "--verbose"],
+    "choose": ["choose", "--target", "llama-3.1-8b", "--hardware", "h100-sxm", "--users", "2", "--requests", "20", "--draft", "none", "--rank-by", "tokens"],
+    "serve": ["serve", *PLAN, "--concurrency", "2", "--requests", "20"],
     "theory": ["theory", "--alpha", "0.8", "--draft-length", "4", "--cost-ratio", "0.05"],
     "pass": ["pass", "--hardware", "h100-sxm", "--model", "llama-2-7b"], "import": ["import", "tests/data/logs/vllm.log"],
     "list": ["list", "verifier"], "describe": ["describe", "token"],
@@ -56,6 +58,9 @@ for name, arguments in COMMANDS.items():
     expect(f"{name}: no table", read["tables"] or name in ("describe", "import"))
     for table in read["tables"]:
         expect(f"{name}: a table of nothing", table["rows"] or any(table["columns"]))
+        # Mutants: a column is named by its number; two have one name.
+        expect(f"{name}: names of columns {table['columns']}", len(set(table["columns"])) == len(table["columns"])
+               and not any(re.fullmatch(r"(column \d+)?", column) for column in table["columns"]))
         expect(f"{name}: rows as long as columns", all(len(row) == len(table["columns"]) for row in table["rows"]))
     expect(f"{name}: a mark is left", "\\u001e" not in out)
     # No text of the terminal is lost: every word of it is in the JSON.

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Every server command of the presets is one that its engine reads, and whose memory rule lets it start.
 
-The hidden case [.commands] of the unit tests writes the commands of all targets, drafts and engines on several GPUs; specsim plan prints
-those of the deployments below. Each is read by a model of its engine's argument parser (tests/data/servers/arguments.yaml: names,
+The hidden case [.commands] of the unit tests writes the commands of all targets, drafts and engines on several GPUs, with and without
+speculation; specsim plan and specsim choose print those of the deployments below. Each is read by a model of its engine's argument parser (tests/data/servers/arguments.yaml: names,
 types, allowed words, combinations), and the memory that it asks for is computed here from the preset's file. Mutants that must be
 refused: a misspelt flag, a word for a number, a method that does not exist, a table with a gap, a context that does not fit.
 
@@ -103,6 +103,10 @@ def flags_of(engine, words):
 
 
 def check_vllm(flags, rules):
+    if "--enable-expert-parallel" in flags and int(flags.get("--data-parallel-size", 1)) * int(flags.get("--tensor-parallel-size", 1)) < 2:
+        raise Refused("--enable-expert-parallel on one GPU")
+    if "--speculative-config" not in flags:
+        return 0
     config = json.loads(flags["--speculative-config"])
     check_keys("--speculative-config", rules["speculative"], config)
     if "num_speculative_tokens" not in config or "method" not in config:
@@ -117,8 +121,6 @@ def check_vllm(flags, rules):
         raise Refused("draft_tensor_parallel_size is neither 1 nor the target's")
     if config["method"] == "ngram" and config["prompt_lookup_min"] > config["prompt_lookup_max"]:
         raise Refused("prompt_lookup_min is above prompt_lookup_max")
-    if "--enable-expert-parallel" in flags and int(flags.get("--data-parallel-size", 1)) * own < 2:
-        raise Refused("--enable-expert-parallel on one GPU")
     following = 1
     for start, end, length in config.get("num_speculative_tokens_per_batch_size", []):
         if start != following or end < start or not 0 <= length <= config["num_speculative_tokens"]:
@@ -128,9 +130,9 @@ def check_vllm(flags, rules):
 
 
 def check_sglang(flags, rules):
-    method = flags["--speculative-algorithm"]
+    method = flags.get("--speculative-algorithm")
     model = "--speculative-draft-model-path" in flags
-    if model and method == "NGRAM" or not model and method not in rules["without_model"]:
+    if method and (model and method == "NGRAM" or not model and method not in rules["without_model"]):
         raise Refused(f"{method} and its model")
     tensor, data, experts = (int(flags.get(name, 1)) for name in ("--tp", "--dp", "--ep"))
     if tensor % data or tensor % experts:
@@ -142,6 +144,8 @@ def check_sglang(flags, rules):
             raise Refused(f"{method} needs --enable-dp-lm-head")
     elif data > 1:
         raise Refused("--dp makes whole copies of the model without --enable-dp-attention")
+    if method is None:
+        return 0
     verified = int(flags.get("--speculative-num-draft-tokens", 0))
     if method in ("EAGLE", "EAGLE3", "STANDALONE"):
         if flags.get("--speculative-eagle-topk") != "1" or verified != int(flags["--speculative-num-steps"]) + 1:
@@ -151,24 +155,28 @@ def check_sglang(flags, rules):
 
 
 def check_llama(flags, rules):
-    method = flags["--spec-type"]
-    if (method in rules["without_model"]) == ("--model-draft" in flags):
-        raise Refused(f"{method} and its model")
     if ("--cache-type-k" in flags) != ("--cache-type-v" in flags):
         raise Refused("one cache type of two")
+    method = flags.get("--spec-type")
+    if method is None:
+        return 0
+    if (method in rules["without_model"]) == ("--model-draft" in flags):
+        raise Refused(f"{method} and its model")
     return int(flags["--spec-ngram-simple-size-m"] if method == "ngram-simple" else flags["--spec-draft-n-max"])
 
 
 def check_tensorrt(flags, rules, options):
-    check_keys("speculative.yaml", rules["options"], options)
-    config = options["speculative_config"]
+    check_keys("options", rules["options"], options)
+    tensor, experts = int(flags.get("--tp_size", 1)), int(flags.get("--ep_size", 1))
+    if tensor % experts or (options.get("enable_attention_dp", False) and tensor < 2):
+        raise Refused(f"--tp_size {tensor}, --ep_size {experts}")
+    config = options.get("speculative_config")
+    if config is None:
+        return 0
     check_keys("speculative_config", rules["speculative"], config)
     if ("speculative_model" in config) and config["decoding_type"] == "NGram" or (
             "speculative_model" not in config and config["decoding_type"] not in rules["without_model"]):
         raise Refused(f"{config['decoding_type']} and its model")
-    tensor, experts = int(flags.get("--tp_size", 1)), int(flags.get("--ep_size", 1))
-    if tensor % experts or (options.get("enable_attention_dp", False) and tensor < 2):
-        raise Refused(f"--tp_size {tensor}, --ep_size {experts}")
     schedule = config.get("draft_len_schedule")
     if schedule is not None and (list(schedule) != sorted(schedule) or next(iter(schedule.values())) != config["max_draft_len"]):
         raise Refused(f"draft_len_schedule {schedule}")
@@ -178,11 +186,11 @@ def check_tensorrt(flags, rules, options):
 def read_command(engine, command):
     """The flags of a command, its draft length; throws Refused where the engine would."""
     command = re.sub(r"<path of [^<>]*>", PATH, command)
-    options = None
-    if engine == "TensorRT-LLM":
-        written, command = command.split(" > speculative.yaml && ")
-        echo, text = shlex.split(written)
-        if echo != "echo":
+    options = {}
+    if engine == "TensorRT-LLM" and " && " in command:
+        written, command = command.split(" && ")
+        echo, text, to, file = shlex.split(written)
+        if (echo, to) != ("echo", ">") or f"--extra_llm_api_options {file}" not in command:
             raise Refused(written)
         options = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     flags = flags_of(engine, shlex.split(command))
@@ -294,6 +302,35 @@ def printed(deployment, wanted):
     expect(f"{deployment}: how many GPUs", bool(gpus) == ("expert_parallel" in " ".join(deployment) or "--tensor-parallel" in deployment))
 
 
+# Settings that specsim choose ranks: the parts of its start line, and how many servers there are.
+SETTINGS = [
+    *((["--target", "llama-3.1-8b", "--hardware", "rtx-3090", "--tensor-parallel", "1", "--engine", preset, "--draft", draft], engine, parts, 1)
+      for preset, engine, plain, drafted in (("vllm", "vLLM", "--max-model-len", '"method": "eagle3"'), ("sglang", "SGLang", "--model-path", "EAGLE3"),
+                                             ("llama_cpp", "llama.cpp", "--ctx-size", "draft-eagle3"), ("trtllm", "TensorRT-LLM", "--max_seq_len", "Eagle3"))
+      for draft, parts in (("none", [plain]), ("eagle3-llama-3.1-8b", [drafted]))),
+    (["--target", "deepseek-v3", "--hardware", "h200-sxm", "--tensor-parallel", "1", "--expert-parallel", "8", "--replicas", "8", "--draft", "none"],
+     "vLLM", ["--data-parallel-size 8 --enable-expert-parallel"], 1),
+    (["--target", "llama-3.1-8b", "--hardware", "h100-sxm", "--tensor-parallel", "2", "--replicas", "2", "--dtype", "fp8", "--kv-bits", "8",
+      "--draft", "none"], "vLLM", ["with 8-bit weights>", "--tensor-parallel-size 2", "--kv-cache-dtype fp8"], 2),
+]
+
+
+def chosen(setting, engine, parts, servers):
+    """The start line of specsim choose. Mutants: vLLM's command for every engine; one of tensor parallelism alone without speculation."""
+    options = ["choose", *setting, "--users", "2", "--prompt", "100", "--output", "20", "--requests", "20", "--rank-by", "tokens"]
+    status, out, err = run(*options)
+    line = re.search(r"^start: (?:(\d+) servers, with a router in front, each by: )?(.*)$", out, re.MULTILINE)
+    expect(f"choose {setting}: {out}{err}", status == 0 and line)
+    if not line:
+        return
+    expect(f"choose {setting}: {line.group(0)}", int(line.group(1) or 1) == servers and all(part in line.group(2) for part in parts))
+    try:
+        _, length = read_command(engine, line.group(2))
+        expect(f"choose {setting}: drafts {length}", (length == 0) == (setting[-1] == "none"))
+    except (Refused, ValueError) as why:
+        expect(f"choose {setting}: {why}: {line.group(2)}", False)
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "commands.jsonl"
@@ -319,6 +356,12 @@ def main():
     mutants(lines)
     for deployment, wanted in DEPLOYMENTS:
         printed(deployment, wanted)
+    for setting in SETTINGS:
+        chosen(*setting)
+    _, out, _ = run("choose", "--target", "llama-3.1-8b", "--hardware", "h100-sxm", "--users", "2", "--kv-bits", "3", "--requests", "20", "--draft", "none")
+    expect(f"a cache of 3 bits: {out}", re.search(r"^start: vLLM .* would not: it has no cache of 3 bits", out, re.MULTILINE))
+    _, out, _ = run("plan", "--hardware", "rtx-5090", "--target", "llama-3.1-8b", "--draft", "eagle3-llama-3.1-8b", "--engine", "llama_cpp", "--alpha", "0.8")
+    expect(f"plan for llama.cpp: {out}", "\nstart: llama-server " in out)
     print(f"{len(lines)} commands, the memory of {weighed} of them")
 
 

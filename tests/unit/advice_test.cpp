@@ -86,7 +86,7 @@ TEST_CASE("engines: every command that is printed", "[.commands]") {
     const std::vector<plan::LengthRange> table = {{1, 8, draft_length}, {9, 300, 1}};
     for (const char* engine : {"vLLM", "SGLang", "llama.cpp", "TensorRT-LLM"})
       for (const bool by_batch : {false, true}) {
-        if (by_batch && !plan::takes_lengths_by_batch(engine)) continue;
+        if (by_batch && (draft_length == 0 || !plan::takes_lengths_by_batch(engine))) continue;
         const EngineCommand own = plan::engine_command(engine, d, draft_length, place.batch, by_batch ? table : decltype(table){}, place.context).value();
         CHECK((!own.command.empty() || !own.notes.empty()));
         if (own.command.empty() || !seen.insert(place.gpu + own.command).second) continue;
@@ -118,7 +118,7 @@ TEST_CASE("engines: every command that is printed", "[.commands]") {
       if (!shape || shape->on_target()) continue;
       d.target = shape;
       d.draft.reset();
-      write(d, place, 4);
+      for (const int draft_length : {0, 4}) write(d, place, draft_length);
       for (const cost::ModelShape& draft : drafts) {
         d.draft = draft;
         if (!cost::made_for_another(*d.target, *d.draft).empty()) continue;
@@ -184,6 +184,37 @@ TEST_CASE("engines: GPUs that share the experts", "[plan][engines]") {
   CHECK(holds(list[3], " --tp_size 8 --ep_size 8 --max_batch_size 16 "));
   // Mutant: n-grams go to SGLang too, which refuses them with --enable-dp-attention.
   CHECK(holds(answers(deployment(preset("deepseek-v3", ", expert_parallel: 8"), "none"))[1], "no: it drafts by EAGLE heads"));
+}
+
+TEST_CASE("engines: a server without speculation is started as one with it", "[plan][engines]") {
+  // Mutants: the flags of n-grams stay, the draft stays, a server gets tensor parallelism alone.
+  const auto plain = answers(deployment(preset("llama-3.1-70b", ", tensor_parallel: 4, weight_bits: 8, kv_bits: 8"), preset("llama-3.2-1b")), 0, 64);
+  CHECK(plain[0] == "vllm serve <path of llama-3.1-70b with 8-bit weights> --tensor-parallel-size 4 --kv-cache-dtype fp8");
+  CHECK(plain[1] == "python3 -m sglang.launch_server --model-path <path of llama-3.1-70b with 8-bit weights> --tp 4 --kv-cache-dtype fp8_e4m3");
+  CHECK(plain[2].starts_with("llama-server --model <path of llama-3.1-70b with 8-bit weights> --split-mode tensor --cache-type-k q8_0 "));
+  CHECK(plain[3].starts_with("echo '{kv_cache_config: {dtype: fp8}}' > options.yaml && trtllm-serve <path of llama-3.1-70b with 8-bit weights> --tp_size 4 "));
+  for (const std::string& command : plain) CHECK_FALSE(holds(command, "spec"));
+  const auto shared = answers(deployment(preset("deepseek-v3", ", expert_parallel: 8"), "none"), 0, 16);
+  CHECK(holds(shared[0], " --data-parallel-size 8 --enable-expert-parallel"));
+  CHECK(holds(shared[1], " --tp 8 --dp 8 --enable-dp-attention --ep 8"));
+}
+
+TEST_CASE("engines: a cache that no server has", "[plan][engines]") {
+  // Mutant: every narrow cache is printed as one of 8 bits.
+  for (const std::string& answer : answers(deployment(preset("llama-3.1-8b", ", kv_bits: 3"), "none")))
+    CHECK(answer == "no: it has no cache of 3 bits for each key or value");
+}
+
+TEST_CASE("engines: the server of an engine, by its preset or its file's name", "[plan][engines]") {
+  const auto served = [](const std::string& text) {
+    Diagnostics diagnostics;
+    return plan::server_of(cost::read_engine(config::parse_text(text, "test", diagnostics), diagnostics));
+  };
+  for (const char* engine : {"vllm", "vllm_sync", "{preset: vllm_sync, host_us: 1}"}) CHECK(served(engine) == "vLLM");
+  for (const char* engine : {"sglang", "sglang_0_4", "{preset: sglang, host_us: 1}"}) CHECK(served(engine) == "SGLang");
+  for (const char* engine : {"llama_cpp", "{preset: llama_cpp, host_us: 1}"}) CHECK(served(engine) == "llama.cpp");
+  for (const char* engine : {"trtllm", "{preset: trtllm, host_us: 1}"}) CHECK(served(engine) == "TensorRT-LLM");
+  CHECK(served("bare").empty());
 }
 
 TEST_CASE("engines: draft lengths by batch go to those that take them", "[plan][engines]") {

@@ -1,6 +1,5 @@
 #include "sim/answers/choose/choose.h"
 
-#include "sim/answers/plan/engines.h"
 #include "sim/answers/plan/price_noise.h"
 #include "sim/foundation/base/error.h"
 #include "sim/foundation/base/parallel.h"
@@ -109,6 +108,7 @@ MeanLoad mean_load(const load::ServeRequest& request) {
   for (const arrivals::Request& one : requests.requests) {
     load.prompt += one.prompt / count;
     load.output += one.output / count;
+    load.longest = std::max(load.longest, static_cast<double>(one.prompt) + static_cast<double>(one.output));
   }
   const double seconds =
       static_cast<double>(requests.requests.back().due - requests.requests.front().due) / arrivals::kPicosecondsPerSecond;
@@ -153,18 +153,13 @@ load::ServeRequest server_of(const Question& question, const Choice& choice, con
   return request;
 }
 
-std::string start_command(const Choice& choice) {
+std::optional<plan::EngineCommand> start_command(const Choice& choice) {
   const cost::Deployment& deployment = *choice.engine->cost->deployment();
-  if (choice.estimate.draft_length > 0) {
-    for (const plan::EngineCommand& one : plan::engine_commands(deployment, choice.estimate.draft_length, choice.estimate.batch))
-      if (!one.command.empty()) return one.command;
-    return "";
-  }
-  const cost::ModelShape& target = *deployment.target;
-  return fmt::format("vllm serve <path of {}>{}{}", target.name,
-                     target.tensor_parallel > 1.0 ? fmt::format(" --tensor-parallel-size {:g}", target.tensor_parallel) : "",
-                     target.kv_bits < 16.0 ? " --kv-cache-dtype fp8" : "");
+  const Estimate& own = choice.estimate;
+  return plan::engine_command(plan::server_of(deployment.engine), deployment, own.draft_length, own.batch, {}, own.longest);
 }
+
+double servers_of(const Choice& choice) { return choice.engine->expert_parallel > 1 ? 1.0 : static_cast<double>(choice.replicas); }
 
 Chosen choose(const Question& question, const SearchOptions& options) {
   Chosen chosen;

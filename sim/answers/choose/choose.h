@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sim/answers/choose/estimate.h"
+#include "sim/answers/plan/engines.h"
 #include "sim/foundation/report/column.h"
 
 #include <atomic>
@@ -58,8 +59,10 @@ Chosen choose(const Question& question, const SearchOptions& options);
 MeanLoad mean_load(const load::ServeRequest& load);
 // The options of specsim serve that run the setting.
 load::ServeRequest server_of(const Question& question, const Choice& choice, const MeanLoad& load);
-// The command that starts one engine of it; "" where its server has none.
-std::string start_command(const Choice& choice);
+// The command of its engine's server, or the reason why there is none; nothing where the engine is no server (the GPU alone).
+std::optional<plan::EngineCommand> start_command(const Choice& choice);
+// How many servers that command starts are needed: replicas that share the experts are one.
+double servers_of(const Choice& choice);
 
 std::string choices_csv(const Chosen& chosen);
 report::FileInfo choices_info();

@@ -2,12 +2,14 @@
 #include "sim/answers/plan/stated_acceptance.h"
 #include "sim/experiments/spec/read_acceptance_table.h"
 #include "sim/foundation/base/error.h"
+#include "sim/foundation/config/value.h"
 #include "sim/hardware/model/model_shape.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 
 namespace specsim::choose {
 
@@ -77,6 +79,9 @@ bool fits(const cost::ModelShape& target, const cost::ModelShape& draft) {
 
 DraftChoices draft_choices(const DraftQuestion& question) {
   const Location at_draft{"--draft", 0, 0};
+  constexpr std::array<std::string_view, 4> kTexts = {"chat", "code", "extraction", "maths"};
+  if (std::find(kTexts.begin(), kTexts.end(), question.text) == kTexts.end())
+    throw BadInput({"--text", 0, 0}, fmt::format("{}, allowed: {}", config::quote_for_message(question.text), fmt::join(kTexts, ", ")));
   const cost::ModelShape target = shape_of(question.target, {"--target", 0, 0});
   const std::vector<Table> all = tables();
   const bool every = std::find(question.named.begin(), question.named.end(), "all") != question.named.end();

@@ -30,13 +30,20 @@ Engine make_engine(const Question& question, Engine engine) {
   Diagnostics diagnostics;
   cost::Deployment deployment;
   deployment.engine = cost::read_engine(cost::PresetChoice{question.engine, at("--engine"), {}}, diagnostics);
-  cost::PresetChoice gpu{engine.hardware, at("--hardware"), question.changes(engine.hardware)};
+  const cost::PresetChoice gpu{engine.hardware, at("--hardware"), {}};
   deployment.hardware = cost::read_hardware(gpu, diagnostics);
   cost::PresetChoice target = model_choice(question.target, "--target", engine.tensor_parallel);
   if (!engine.type.empty()) target.changes.push_back({"dtype", engine.type, at("--dtype")});
   if (!engine.cache_bits.empty()) target.changes.push_back({"kv_bits", engine.cache_bits, at("--kv-bits")});
   if (engine.expert_parallel > 1) target.changes.push_back({"expert_parallel", std::to_string(engine.expert_parallel), at("--expert-parallel")});
   diagnostics.throw_if_any();  // names and figures that hold for every combination
+  if (const auto changes = question.changes(engine.hardware); !changes.empty()) {
+    deployment.hardware = cost::read_hardware(cost::PresetChoice{engine.hardware, at("--hardware"), changes}, diagnostics);
+    if (!diagnostics.empty()) {
+      engine.why = fmt::format("{}: {}", engine.hardware, diagnostics.list().front().message);
+      return engine;
+    }
+  }
   deployment.target = cost::read_model(target, "target", diagnostics);
   if (diagnostics.empty()) cost::check_element_types(*deployment.target, "target", deployment.hardware, diagnostics);
   if (diagnostics.empty() && engine.draft->model != "none") {
@@ -94,6 +101,7 @@ Estimate EnginePlans::estimate(double replicas, const serve::Slo& slo) {
   Estimate result;
   result.gpus = replicas * static_cast<double>(engine_.tensor_parallel);
   result.context = context_;
+  result.longest = load_.longest;
   result.closed = load_.users > 0.0;
   if (largest_ < 1 || !(at(1).tokens_per_second > 0.0)) return result;
   const double prefill = prompt_.total();

@@ -17,6 +17,7 @@ namespace specsim::choose {
 struct MeanLoad {
   double prompt = 1.0;
   double output = 1.0;
+  double longest = 0.0;  // tokens of the longest request with its output
   double rate = 0.0;   // requests per second; 0: `users` decide
   double users = 0.0;  // requests in flight at most; 0: no limit
 };
@@ -51,6 +52,7 @@ struct Estimate {
   double power_error = 0.0;
   plan::PlanPoint point;  // the round
   double context = 0.0;
+  double longest = 0.0;  // tokens of a sequence that the server must take
   bool closed = false;  // users decide how many requests come, and send more to a faster server
   [[nodiscard]] double tokens_per_gpu() const { return tokens_per_second / gpus; }
 };

@@ -5,10 +5,12 @@
 #include "sim/hardware/latency/server_memory.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <initializer_list>
 #include <string_view>
 
 namespace specsim::plan {
@@ -100,6 +102,14 @@ std::string unfit_gpu(const Deployment& d, double least_capability) {
   return "";
 }
 
+// Whether the server has a cache of the target's bits, all of them or one of `widths`; else why not.
+bool caches(const Deployment& d, std::initializer_list<double> widths, EngineCommand& own) {
+  const double bits = d.target->kv_bits;
+  if (bits >= 16.0 || std::find(widths.begin(), widths.end(), bits) != widths.end()) return true;
+  own.notes.push_back(fmt::format("it has no cache of {:g} bits for each key or value", bits));
+  return false;
+}
+
 // Whether the server starts with what is asked, else why not; notes where the model's own context ends before the planned one.
 bool starts(const ServerFit& fit, const Asked& asked, EngineCommand& own) {
   if (!fit.why_not.empty()) {
@@ -164,6 +174,7 @@ EngineCommand vllm(const Deployment& d, const Asked& asked) {
     own.notes.push_back(fmt::format("draft length {}: rejected, at most {}", draft_length, kMostDraftsVllm));
     return own;
   }
+  if (!caches(d, {8.0}, own)) return own;
   const double shards = d.target->tensor_parallel;
   std::string draft;
   if (!d.draft) {
@@ -209,7 +220,8 @@ EngineCommand vllm(const Deployment& d, const Asked& asked) {
   add_offload(command, *d.target);
   if (fit.context) command.add(FlagUse::context, *fit.context);
   if (asked.batch > cost::vllm_step(d.hardware).requests) command.add(FlagUse::requests, asked.batch);
-  command.add(FlagUse::speculation,
+  if (draft_length > 0)
+    command.add(FlagUse::speculation,
               fmt::format("'{{{}, \"num_speculative_tokens\": {}{}}}'", draft, draft_length, table_vllm(asked.by_batch)));
   own.command = command.text();
   return own;
@@ -241,10 +253,11 @@ EngineCommand sglang(const Deployment& d, const Asked& asked) {
     return own;
   }
   // _handle_speculative_decoding of server_args.py, and _handle_dflash.
-  if (shares_experts(d) && (!d.draft || !is_head(d) || (is_dflash(d) && !is_dspark(d)))) {
+  if (draft_length > 0 && shares_experts(d) && (!d.draft || !is_head(d) || (is_dflash(d) && !is_dspark(d)))) {
     own.notes.emplace_back("it drafts by EAGLE heads, modules and DSpark alone where GPUs share the experts (--enable-dp-attention)");
     return own;
   }
+  if (!caches(d, {8.0}, own)) return own;
   const ServerFit fit = fit_for_one(d, cost::MemoryRules::sglang, asked.context, draft_length);
   if (!starts(fit, asked, own)) return own;
   ServerCommand command(sglang_flags());
@@ -258,7 +271,7 @@ EngineCommand sglang(const Deployment& d, const Asked& asked) {
   }
   if (d.target->kv_bits < 16.0) command.add(FlagUse::keys, "fp8_e4m3");
   add_offload(command, *d.target);
-  if (const double all = asked.batch * d.target->expert_parallel; all > cost::kSglangRunsSpeculating) command.add(FlagUse::requests, all);
+  if (const double all = asked.batch * d.target->expert_parallel; draft_length > 0 && all > cost::kSglangRunsSpeculating) command.add(FlagUse::requests, all);
   if (is_dflash(d)) {
     // DFlash's block counts the token before the drafts, DSpark's does not.
     command.add(FlagUse::speculation, is_dspark(d) ? "DSPARK" : "DFLASH");
@@ -268,7 +281,7 @@ EngineCommand sglang(const Deployment& d, const Asked& asked) {
     else
       command.add(FlagUse::verified, draft_length + 1);
     if (is_domino(d)) own.notes.emplace_back("it runs Domino only for greedy decoding, since pull request 36899");
-  } else if (!d.draft) {
+  } else if (!d.draft && draft_length > 0) {
     // A chain, so no breadth. The number of verified tokens includes the token before the drafts.
     command.add(FlagUse::speculation, "NGRAM");
     command.add(FlagUse::verified, draft_length + 1);
@@ -277,7 +290,7 @@ EngineCommand sglang(const Deployment& d, const Asked& asked) {
         "its NGRAM drafts from a trie of recently emitted tokens, not from the prompt (drafter sglang_ngram): another "
         "acceptance "
         "than with prompt look-up");
-  } else {
+  } else if (d.draft) {
     // With topk 1, num-draft-tokens must be num-steps + 1.
     command.add(FlagUse::speculation, is_eagle3(d) ? "EAGLE3" : is_head(d) ? "EAGLE" : "STANDALONE");
     if (!is_module(d)) command.add(FlagUse::draft_model, path_of(*d.draft));
@@ -323,10 +336,11 @@ EngineCommand llama_cpp(const Deployment& d, const Asked& asked) {
     own.notes.push_back(why);
     return own;
   }
+  if (!caches(d, {8.0, 8.5}, own)) return own;
   const ServerFit fit = fit_for_all(d, asked.batch, asked.context, draft_length);
   if (!starts(fit, asked, own)) return own;
   // ngram-simple makes no draft shorter than the looked-up tokens (common/ngram-map.cpp); ngram-map-k does.
-  if (!d.draft)
+  if (!d.draft && draft_length > 0)
     own.notes.push_back(fmt::format(
         "its ngram-simple looks up exactly {0} tokens (drafter ngram_simple), so acceptance differs from prompt look-up; "
         "--spec-type ngram-map-k --spec-ngram-map-k-size-n {0} --spec-ngram-map-k-size-m {1} drafts no more after them than were "
@@ -354,7 +368,7 @@ EngineCommand llama_cpp(const Deployment& d, const Asked& asked) {
     if (!is_module(d)) command.add(FlagUse::draft_model, path_of(*d.draft));
     command.add(FlagUse::draft_length, draft_length);
     command.add(FlagUse::least_probability, 0);
-  } else {
+  } else if (draft_length > 0) {
     command.add(FlagUse::speculation, "ngram-simple");
     command.add(FlagUse::lookup, std::min(kLongestLookup, draft_length));
     command.add(FlagUse::lookup_drafts, draft_length);
@@ -401,6 +415,7 @@ EngineCommand tensorrt(const Deployment& d, const Asked& asked) {
                                            : fmt::format("decoding_type: {}, speculative_model: {}",
                                                       is_eagle3(d) ? "Eagle3" : "Draft_Target", path_of(*d.draft));
   note_sizes(d, "TensorRT-LLM", own);
+  if (!caches(d, {8.0}, own)) return own;
   const ServerFit fit = fit_for_one(d, cost::MemoryRules::trtllm, asked.context, asked.draft_length);
   if (!starts(fit, asked, own)) return own;
   ServerCommand command(tensorrt_flags());
@@ -409,22 +424,26 @@ EngineCommand tensorrt(const Deployment& d, const Asked& asked) {
   if (shares_experts(d)) command.add(FlagUse::expert_parallel, d.target->expert_parallel);
   command.add(FlagUse::requests, asked.batch);
   if (fit.context) command.add(FlagUse::context, *fit.context);
-  command.add(FlagUse::options_file, "speculative.yaml");
-  own.command = fmt::format("echo '{{{}{}speculative_config: {{{}, max_draft_len: {}{}}}}}' > speculative.yaml && {}",
-                            shares_experts(d) ? "enable_attention_dp: true, " : "",
-                            d.target->kv_bits < 16.0 ? "kv_cache_config: {dtype: fp8}, " : "", draft, asked.draft_length,
-                            table_tensorrt(asked.by_batch), command.text());
+  std::vector<std::string> options;
+  if (shares_experts(d)) options.emplace_back("enable_attention_dp: true");
+  if (d.target->kv_bits < 16.0) options.emplace_back("kv_cache_config: {dtype: fp8}");
+  if (asked.draft_length > 0)
+    options.push_back(fmt::format("speculative_config: {{{}, max_draft_len: {}{}}}", draft, asked.draft_length, table_tensorrt(asked.by_batch)));
+  const char* const file = asked.draft_length > 0 ? "speculative.yaml" : "options.yaml";
+  if (!options.empty()) command.add(FlagUse::options_file, file);
+  own.command = options.empty() ? command.text() : fmt::format("echo '{{{}}}' > {} && {}", fmt::join(options, ", "), file, command.text());
   return own;
 }
 
 struct Server {
   std::string_view name;
+  std::string_view engine;  // its engine presets and its library of kernels begin with this word
   bool takes_lengths;  // draft lengths by batch
   bool that_rise;      // and lengths that rise with the batch
   EngineCommand (*command)(const Deployment&, const Asked&);
 };
-constexpr std::array kServers = {Server{"vLLM", true, true, vllm}, Server{"SGLang", false, false, sglang},
-                                 Server{"llama.cpp", false, false, llama_cpp}, Server{"TensorRT-LLM", true, false, tensorrt}};
+constexpr std::array kServers = {Server{"vLLM", "vllm", true, true, vllm}, Server{"SGLang", "sglang", false, false, sglang},
+                                 Server{"llama.cpp", "llama_cpp", false, false, llama_cpp}, Server{"TensorRT-LLM", "trtllm", true, false, tensorrt}};
 
 const Server* find_server(std::string_view name) {
   const auto* const found =
@@ -432,7 +451,23 @@ const Server* find_server(std::string_view name) {
   return found == kServers.end() ? nullptr : found;
 }
 
+// Without speculation there is no draft either.
+EngineCommand command_for(const Server& server, const Deployment& deployment, const Asked& asked) {
+  if (asked.draft_length > 0 || !deployment.draft) return server.command(deployment, asked);
+  Deployment plain = deployment;
+  plain.draft.reset();
+  return server.command(plain, asked);
+}
+
 }  // namespace
+
+std::string server_of(const cost::Engine& engine) {
+  // A preset in braces has the name that its file gives.
+  for (const std::string* word : {&engine.name, &engine.kernels})
+    for (const Server& server : kServers)
+      if (word->starts_with(server.engine) || word->starts_with(server.name)) return std::string(server.name);
+  return "";
+}
 
 bool takes_lengths_by_batch(const std::string& engine) {
   const Server* const server = find_server(engine);
@@ -448,7 +483,7 @@ std::optional<EngineCommand> engine_command(const std::string& engine, const Dep
                                             double batch, const std::vector<LengthRange>& by_batch, double context) {
   const Server* const server = find_server(engine);
   if (!deployment.target || server == nullptr) return std::nullopt;
-  return server->command(deployment, {draft_length, batch, context, by_batch});
+  return command_for(*server, deployment, {draft_length, batch, context, by_batch});
 }
 
 double gpus_of(const cost::Deployment& deployment) {
@@ -460,7 +495,7 @@ std::vector<EngineCommand> engine_commands(const cost::Deployment& deployment, i
   std::vector<EngineCommand> list;
   list.reserve(kServers.size());
   const std::vector<LengthRange> one_length;
-  for (const Server& server : kServers) list.push_back(server.command(deployment, {draft_length, batch, context, one_length}));
+  for (const Server& server : kServers) list.push_back(command_for(server, deployment, {draft_length, batch, context, one_length}));
   return list;
 }
 

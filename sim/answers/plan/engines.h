@@ -16,6 +16,9 @@ struct EngineCommand {
   std::vector<std::string> notes;  // why it rejects the pair, or which parts of the plan do not apply to it
 };
 
+// The server that a plan's engine stands for, as engine_command() takes it; "": none (research code, or the GPU alone).
+std::string server_of(const cost::Engine& engine);
+
 // Cached tokens of a sequence at its end, if no option states them.
 constexpr double kUsualContext = 2048.0;
 

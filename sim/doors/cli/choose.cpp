@@ -65,7 +65,7 @@ void add_choose_options(CommandLine& line, ChooseOptions& options) {
             {"longest", options.drafts.longest, config::between(1, kMaxDraftLength), "longest draft length that is tried"},
             {"alpha", options.alpha, read_texts,
              "acceptance: DRAFT=ALPHA, commas between; ALPHA alone: of drafts without a published table"},
-            {"text", options.drafts.text, "prefer published acceptance on this kind of text: chat, code, maths"},
+            {"text", options.drafts.text, "prefer published acceptance on this kind of text: chat, code, extraction, maths"},
             {"engine", question.engine, "the server: a name (specsim list engine) or a file"},
             {"rate", load.rate, "requests per second, a Poisson process"},
             {"users", load.concurrency, "clients that each wait for their answer"},
@@ -94,6 +94,15 @@ std::vector<std::string> priced_gpus() {
   return names;
 }
 
+// Leaves the first of equal values: a setting that is named twice is one setting.
+template <class T>
+void once_each(std::vector<T>& list) {
+  std::vector<T> kept;
+  for (const T& one : list)
+    if (std::find(kept.begin(), kept.end(), one) == kept.end()) kept.push_back(one);
+  list = std::move(kept);
+}
+
 void complete(const CommandLine& line, ChooseOptions& options) {
   choose::Question& question = options.question;
   for (const char* option : {"target", "hardware"}) line.require(option);
@@ -102,6 +111,8 @@ void complete(const CommandLine& line, ChooseOptions& options) {
   if (loads != 1) throw BadInput({"", 0, 0}, fmt::format("specsim choose {}, allowed: one of --rate, --users, --trace", loads == 0 ? "needs a load" : "was given several loads"));
   if (question.load.concurrency) static_cast<void>(read_integer(*question.load.concurrency, "--users", config::between(1, 1e7)));
   if (question.hardware == std::vector<std::string>{"all"}) question.hardware = priced_gpus();
+  for (auto* const list : {&question.hardware, &question.types, &question.cache_bits}) once_each(*list);
+  for (auto* const list : {&question.tensor_parallel, &question.replicas, &question.expert_parallel}) once_each(*list);
   for (const std::string& one : options.alpha) {
     const std::size_t equals = one.find('=');
     const std::string name = equals == std::string::npos ? "" : one.substr(0, equals);
@@ -144,7 +155,7 @@ void print_ranking(const Chosen& chosen, Objective objective) {
                        {"J/token"},
                        {"low"},
                        {"high"},
-                       {"", report::Align::left}},
+                       {"", report::Align::left, "mark"}},
                       {.keys = 2});
   for (std::size_t i = 0; i < chosen.ranked.size(); ++i) {
     const Choice& one = chosen.ranked[i];
@@ -167,6 +178,19 @@ void print_ranking(const Chosen& chosen, Objective objective) {
                           "setting is better in {} without a longer time per output token; times in ms, of simulated servers", what, what));
 }
 
+void print_start(const std::string& label, const Choice& choice) {
+  const auto own = choose::start_command(choice);
+  const double servers = choose::servers_of(choice);
+  if (!own)
+    print_output("{}: engine {} has no server command\n", label, choice.engine->cost->deployment()->engine.name);
+  else if (own->command.empty())
+    print_output("{}: {} would not: {}\n", label, own->engine, own->notes.front());
+  else if (servers > 1.0)
+    print_output("{}: {:g} servers, with a router in front, each by: {}\n", label, servers, own->command);
+  else
+    print_output("{}: {}\n", label, own->command);
+}
+
 void print_chosen(const ChooseOptions& options, const Chosen& chosen, const choose::DraftChoices& drafts) {
   const choose::Question& question = options.question;
   print_output("{} combinations: {} cannot run, {} do not fit into memory, {} overloaded, {} miss the SLO by the estimate; {} simulated\n",
@@ -176,12 +200,9 @@ void print_chosen(const ChooseOptions& options, const Chosen& chosen, const choo
   } else {
     print_ranking(chosen, question.objective);
     const Choice& best = chosen.ranked.front();
-    const std::string start = choose::start_command(best);
-    if (!start.empty()) print_output("start: {}\n", start);
+    print_start("start", best);
     if (options.verbose)
-      for (std::size_t i = 1; i < chosen.ranked.size(); ++i)
-        if (const std::string command = choose::start_command(chosen.ranked[i]); !command.empty())
-          print_output("start {}: {}\n", i + 1, command);
+      for (std::size_t i = 1; i < chosen.ranked.size(); ++i) print_start(fmt::format("start {}", i + 1), chosen.ranked[i]);
   }
   const auto ranked = [&](const choose::DraftChoice& draft) {
     return std::any_of(chosen.ranked.begin(), chosen.ranked.end(), [&](const Choice& one) { return one.engine->draft == &draft; });
@@ -243,7 +264,8 @@ ExitCode choose_command(const std::vector<std::string>& arguments) {
     manifest.inputs = read.sums();
     manifest.wall_seconds = wall_clock() - started;
     folder->finish(manifest);
-    print_output("wrote {0}/{1}, manifest.yaml; specsim plot {0} draws them\n", folder->path(), fmt::join(folder->written(), ", "));
+    print_output("wrote {0}/{1}, manifest.yaml; specsim plot {2} draws them\n", folder->path(), fmt::join(folder->written(), ", "),
+                 shell_word(folder->path()));
   }
   return ExitCode::fine;
 }

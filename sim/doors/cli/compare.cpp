@@ -116,7 +116,7 @@ void print_start(const Ranking& ranking) {
     const cost::Deployment* const deployment = cell.cost().deployment();
     if (one.foresees || deployment == nullptr || !shown(cell.method_text).starts_with("chain ")) continue;
     for (const plan::EngineCommand& own : plan::engine_commands(*deployment, cell.draft_length(), cell.workload.batch, cell.workload.context)) {
-      if (own.command.empty()) continue;
+      if (own.command.empty() || !own.engine.starts_with(plan::server_of(deployment->engine))) continue;
       print_output("  start rank {} with {}: {}\n", rank, own.engine, own.command);
       return;
     }
@@ -411,7 +411,7 @@ ExitCode compare_command(const std::vector<std::string>& arguments) {
     folder->write("ranking.csv", plan::ranking_csv(rankings));
     folder->write("trees.csv", plan::trees_csv(rankings));
     folder->finish(new_manifest(experiments, run.threads, started));
-    print_output("\nwrote {0}/ranking.csv, trees.csv, manifest.yaml; specsim plot {0} draws them\n", folder->path());
+    print_output("\nwrote {0}/ranking.csv, trees.csv, manifest.yaml; specsim plot {1} draws them\n", folder->path(), shell_word(folder->path()));
   }
   return ExitCode::fine;
 }

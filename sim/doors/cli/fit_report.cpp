@@ -75,7 +75,7 @@ void print_processes(const fit::FitReport& report) {
         "fitted to\n",
         report.short_length, report.draft_length, report.tokens_per_round);
   print_output("\n");
-  report::Table parameters({{"", report::Align::left}, {"", report::Align::left}}, {.headless = true});
+  report::Table parameters({{"", report::Align::left, "process"}, {"", report::Align::left, "parameters"}}, {.headless = true});
   for (const fit::ProcessReport& one : report.processes) parameters.add({to_text(one.model.process), parameters_text(one.model)});
   print_table(parameters);
 }

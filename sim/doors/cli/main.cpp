@@ -30,14 +30,6 @@ namespace {
 
 std::string typed_line;
 
-// A word quoted as far as a shell needs it.
-std::string shell_word(const std::string& word) {
-  if (!word.empty() && word.find_first_of(" \t\n'\"\\$&|;<>()*?[]{}#~`!") == std::string::npos) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 std::string usage() {
   std::string text = fmt::format(
       "specsim {}: speculative decoding, simulated with the exact algorithm and checked against theory\n\nusage: specsim "
@@ -146,6 +138,13 @@ void with_deep_stack(const std::function<void()>& work) {
 }
 
 }  // namespace
+
+std::string shell_word(const std::string& word) {
+  if (!word.empty() && word.find_first_of(" \t\n'\"\\$&|;<>()*?[]{}#~`!") == std::string::npos) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
 
 const std::string& command_line() { return typed_line; }
 

@@ -32,7 +32,7 @@ namespace {
 using report::Align;
 
 // Two columns: a name and its description.
-report::Table named_lines() { return report::Table({{"", Align::left}, {"", Align::left}}, {.indent = 2, .headless = true}); }
+report::Table named_lines() { return report::Table({{"", Align::left, "name"}, {"", Align::left, "text"}}, {.indent = 2, .headless = true}); }
 
 void describe(const NamedPart& part) {
   print_output("{}/{}: {}\n", part.kind, part.info.name, part.info.summary);

@@ -128,7 +128,7 @@ void print_passes(const std::vector<PassSetting>& settings, const std::vector<Pr
                          {"host"},
                          {"sampling"},
                          {"J"},
-                         {"", report::Align::left}},
+                         {"", report::Align::left, "memory"}},
                         {.keys = 3});
     for (const PricedPass& one : passes) {
       if (one.setting != at) continue;

@@ -190,8 +190,8 @@ ExitCode plan_command(const std::vector<std::string>& arguments) {
   if (folder) {
     for (const auto& [name, text] : plan::plan_files(planned, planning.longest, options.threads)) folder->write(name, text);
     folder->finish(new_manifest(experiments, options.threads, started));
-    print_output("wrote {0}/{1}, manifest.yaml; specsim plot {0} draws them\n", folder->path(),
-                 fmt::join(folder->written(), ", "));
+    print_output("wrote {0}/{1}, manifest.yaml; specsim plot {2} draws them\n", folder->path(),
+                 fmt::join(folder->written(), ", "), shell_word(folder->path()));
   }
   return ExitCode::fine;
 }

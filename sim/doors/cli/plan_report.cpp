@@ -70,7 +70,7 @@ void print_points(const Plan& plan, bool in_seconds) {
                        {"speedup"},
                        {"low"},
                        {"high"},
-                       {"", Align::left}});
+                       {"", Align::left, "mark"}});
   for (const PlanPoint& p : plan.points)
     table.add({std::to_string(p.draft_length), fmt::format("{:.4f}", p.tokens_per_round),
                fmt::format("{:.4f}", unit * p.time.draft.total()), fmt::format("{:.4f}", unit * p.time.verify.total()),
@@ -130,19 +130,13 @@ std::string limit_text(const std::vector<ScanPoint>& points) {
   return last == nullptr ? "" : fmt::format("pays up to batch {:g}, the largest that fits or is covered", last->at);
 }
 
-// The command of the plan's engine, otherwise of the first engine that supports the pair.
+// The command of the plan's engine, or why it has none; of an engine that is no server, the first that supports the pair.
 const plan::EngineCommand* start_command(const plan::Planned& planned, const Advice& advice) {
   const cost::Deployment* const deployment = planned.cell->cost().deployment();
-  const auto starts = [&](const plan::EngineCommand& one) { return !one.command.empty(); };
-  if (deployment != nullptr) {
-    const std::string& kernels = deployment->engine.kernels;
-    for (const plan::EngineCommand& one : advice.commands) {
-      std::string name = one.engine.substr(0, one.engine.find(' '));
-      std::transform(name.begin(), name.end(), name.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-      if (starts(one) && !kernels.empty() && name == (kernels == "trtllm" ? "tensorrt-llm" : kernels)) return &one;
-    }
-  }
-  const auto at = std::find_if(advice.commands.begin(), advice.commands.end(), starts);
+  const std::string server = deployment != nullptr ? plan::server_of(deployment->engine) : "";
+  const auto at = std::find_if(advice.commands.begin(), advice.commands.end(), [&](const plan::EngineCommand& one) {
+    return server.empty() ? !one.command.empty() : one.engine.starts_with(server);
+  });
   return at == advice.commands.end() ? nullptr : &*at;
 }
 
@@ -170,7 +164,8 @@ void print_answer(const plan::Planned& planned, const Advice& advice) {
   const cost::Deployment* const served = planned.cell->cost().deployment();
   const double gpus = served != nullptr ? plan::gpus_of(*served) : 1.0;
   if (const plan::EngineCommand* const start = start_command(planned, advice))
-    print_output("start{}: {}\n", gpus > 1.0 ? fmt::format(" on {:g} GPUs", gpus) : "", start->command);
+    print_output("start{}: {}\n", gpus > 1.0 ? fmt::format(" on {:g} GPUs", gpus) : "",
+                 start->command.empty() ? fmt::format("{} would not: {}", start->engine, start->notes.front()) : start->command);
   const plan::Gain& gain = plan.best > 0 ? best.gain : plan::fastest_draft(plan) != nullptr ? plan::fastest_draft(plan)->gain : best.gain;
   const cost::Deployment* const deployment = planned.cell->cost().deployment();
   if (deployment != nullptr && !deployment->engine.tuned && gain.error > kWide)
@@ -314,7 +309,7 @@ void print_memory(const Advice& advice, bool drafted) {
 
 void print_commands(const std::vector<plan::EngineCommand>& commands, double gpus) {
   if (commands.empty()) return;
-  report::Table table({{"", Align::left}, {"", Align::left}}, {.indent = 2, .headless = true});
+  report::Table table({{"", Align::left, "engine"}, {"", Align::left, "command"}}, {.indent = 2, .headless = true});
   for (const plan::EngineCommand& own : commands) {
     table.add({own.engine, own.command.empty() ? "no: " + own.notes.front() : own.command});
     for (const std::string& note : own.notes)

@@ -410,7 +410,7 @@ ExitCode serve_command(const std::vector<std::string>& arguments) {
     manifest.wall_seconds = wall_clock() - started;
     folder->finish(manifest);
     if (journal) folder->remove(kJournal);
-    print_output("wrote {}/{}, manifest.yaml; specsim plot {} draws them\n", task.out, written, task.out);
+    print_output("wrote {}/{}, manifest.yaml; specsim plot {} draws them\n", task.out, written, shell_word(task.out));
   }
   return ExitCode::fine;
 }

@@ -24,7 +24,7 @@ std::string figure_text(double x) { return report::cell_text(x, x >= 1000.0 ? "{
 }  // namespace
 
 void print_summaries(const Summaries& summaries) {
-  std::vector<report::Head> heads = {{"", report::Align::left}};
+  std::vector<report::Head> heads = {{"", report::Align::left, "figure"}};
   for (const auto& [name, summary] : summaries) heads.push_back({name});
   report::Table table(heads, {.indent = 2});
   const auto row = [&](const std::string& name, auto of) {

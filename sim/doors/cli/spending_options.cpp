@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 
 namespace specsim::cli {
 
@@ -18,17 +19,20 @@ void add_spending_options(CommandLine& line, SpendingOptions& options) {
 }
 
 std::optional<double> price_given(const SpendingOptions& options, const std::string& hardware, const std::vector<std::string>& all) {
-  std::optional<double> found;
+  std::map<std::string, double> dollars;  // by GPU; "": of the others
   for (const std::string& one : options.prices) {
     const std::size_t equals = one.find('=');
     const std::string gpu = equals == std::string::npos ? "" : one.substr(0, equals);
-    const double dollars = read_number(equals == std::string::npos ? one : one.substr(equals + 1), "--price", config::above(0, 1e6));
-    if (!gpu.empty() && std::find(all.begin(), all.end(), gpu) == all.end())
+    if (equals == 0 || (!gpu.empty() && std::find(all.begin(), all.end(), gpu) == all.end()))
       throw BadInput({"--price", 0, 0}, fmt::format("a cost of {}, which is not among the GPUs, allowed: {}", config::quote_for_message(gpu),
                                                     fmt::join(all, ", ")));
-    if (gpu == hardware || (gpu.empty() && !found)) found = dollars;
+    const double cost = read_number(equals == std::string::npos ? one : one.substr(equals + 1), "--price", config::above(0, 1e6));
+    if (!dollars.emplace(gpu, cost).second)
+      throw BadInput({"--price", 0, 0}, fmt::format("two costs {}, allowed: one", gpu.empty() ? "without a GPU" : "of " + gpu));
   }
-  return found;
+  auto found = dollars.find(hardware);
+  if (found == dollars.end()) found = dollars.find("");
+  return found == dollars.end() ? std::nullopt : std::optional(found->second);
 }
 
 std::vector<cost::PresetChoice::Change> spending_changes(const SpendingOptions& options, const std::string& hardware,

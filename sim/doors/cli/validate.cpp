@@ -92,7 +92,7 @@ void print_lines(const std::vector<calibrate::ValidationLine>& lines) {
                        {"tok/round"},
                        {"predicted"},
                        {"t"},
-                       {""},
+                       {"", report::Align::right, "inside"},
                        {"iid"},
                        {"speedup"},
                        {"+-"},

@@ -99,7 +99,7 @@ Plain plain_table(const std::vector<Head>& heads, const std::vector<std::vector<
   Plain plain;
   for (std::size_t c = 0; c < heads.size(); ++c) {
     // A repeated name such as "+-95%" belongs to the column before it.
-    const std::string& own = heads[c].name;
+    const std::string& own = heads[c].name.empty() ? heads[c].plain : heads[c].name;
     const bool again = c > 0 && std::count_if(heads.begin(), heads.end(), [&](const Head& head) { return head.name == own; }) > 1;
     std::vector<std::string> cells;
     for (const auto& row : rows) cells.push_back(c < row.size() ? row[c] : "");
