@@ -3,7 +3,9 @@
 columns. Runs at the root of the repository; SPECSIM names the program.
 
 Mutants that the checks reject: a ranking by speed in place of cost (the costs of two GPUs are exchanged, and the order with them), a cost that
-leaves out the GPUs' number, a Pareto front of one figure.
+leaves out the GPUs' number, a Pareto front of one figure, figures that count the start, a short run in place of the capacity, an interval of
+a given rate without width, a tie that ignores acceptance, a draft beyond its table, a limit of estimates without margin, lengths that no table
+has as settings that do not fit.
 """
 import csv
 import json
@@ -46,6 +48,49 @@ def ranked(rows):
 
 def name(row):
     return tuple(row[key] for key in ("hardware", "tensor_parallel", "replicas", "draft", "draft_length"))
+
+
+def choose(*arguments):
+    with tempfile.TemporaryDirectory() as scratch:
+        done = subprocess.run([SPECSIM, "choose", "--target", "llama-3.1-8b", "--hardware", "h100-sxm", "--gpus", "1", *arguments, "--verbose", "--out",
+                               f"{scratch}/out"], capture_output=True, text=True, check=True)
+        with open(f"{scratch}/out/choices.csv", newline="", encoding="utf-8") as file:
+            return list(csv.DictReader(file)), done.stdout
+
+
+def check_load_and_drafts():
+    load = ["--prompt", "1024", "--output", "60"]
+    # Without the start, the figures are those of serve.
+    rows, _ = choose("--tensor-parallel", "1", "--draft", "none", "--users", "20", *load)
+    served = subprocess.run([SPECSIM, "serve", "--target", "llama-3.1-8b", "--hardware", "h100-sxm", "--engine", "vllm", "--policy", "off", "--concurrency",
+                             "20", *load, "--requests", "800", "--warm-up", "mser", "--format", "json"], capture_output=True, text=True, check=True).stdout
+    ttft = [row[1] for table in json.loads(served)["tables"] for row in table["rows"] if row[0] == "TTFT ms, p99"]
+    check(len(ttft) == 1 and abs(number(rows[0], "p99_ttft_ms") / ttft[0] - 1) < 1e-3, f"TTFT p99 {rows[0]['p99_ttft_ms']}, serve {ttft}")
+
+    # Above the capacity there is no rank; below it the interval has a width.
+    rows, printed = choose("--draft", "none", "--rate", "20", "--prompt", "512", "--output", "256")
+    row = ranked(rows)[0]
+    check("it keeps up with probability" in printed, "no probability that the server keeps up")
+    low, high = (number(row, f"dollars_per_million_tokens_{side}") for side in ("low", "high"))
+    check(high > 1.05 * low, f"an interval from {low} to {high}")
+    capacity = number(row, "capacity")
+    check(0.5 < number(row, "keeps_up") <= 1 and capacity > 20, f"capacity {capacity}, keeps up {row['keeps_up']}")
+    for share, keeps in ((0.98, True), (1.01, False)):
+        rows, _ = choose("--draft", "none", "--rate", f"{share * capacity:.3f}", "--prompt", "512", "--output", "256")
+        check(bool(ranked(rows)) or not keeps, f"no rank at {share} of the capacity")
+        check(not ranked(rows) or keeps, f"a rank at {share} of the capacity")
+
+    # Tables: named with their texts, never exceeded, and their spread counts.
+    drafts = ["--target", "qwen3-32b", "--tensor-parallel", "1", "--dtype", "fp8", "--users", "4", *load, "--requests", "60"]
+    rows, printed = choose(*drafts, "--draft", "ngram,eagle3-qwen3-32b,qwen3-1.7b", "--draft-length", "3,4,5")
+    by_draft = {row["draft"]: row for row in rows}
+    check(by_draft["n-gram"]["draft_length"] == "3" and by_draft["n-gram"]["acceptance_unverified"] == "1", f"n-gram: {by_draft['n-gram']}")
+    check(all(row["acceptance_text"] in printed for row in rows) and "comes from different texts and is unverified" in printed, printed)
+    alone, _ = choose(*drafts, "--draft", "ngram", "--alpha", "ngram=0.5", "--draft-length", "3")
+    widths = [number(row, "tokens_per_second_high") / number(row, "tokens_per_second_low") for row in (by_draft["n-gram"], alone[0])]
+    check(widths[0] > 1.05 * widths[1], f"widths of intervals {widths}: acceptance has no error")
+    rows, printed = choose(*drafts, "--draft", "none,ngram", "--draft-length", "7", "--longest", "3")
+    check(len(rows) == 1 and " 1 cannot run, 0 do not fit" in printed and "no draft length of 7" in printed, printed)
 
 
 def main():
@@ -103,6 +148,7 @@ def main():
 
     document = json.loads(subprocess.run([SPECSIM, *BASE, "--simulate", "2", "--format", "json"], capture_output=True, text=True, check=True).stdout)
     check(document["tables"][0]["columns"][:2] == ["rank", "GPUs"], "--format json has no ranking")
+    check_load_and_drafts()
     for problem in problems:
         print(problem, file=sys.stderr)
     return 1 if problems else 0

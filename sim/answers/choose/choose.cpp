@@ -1,5 +1,6 @@
 #include "sim/answers/choose/choose.h"
 
+#include "sim/answers/load/capacity.h"
 #include "sim/answers/plan/price_noise.h"
 #include "sim/foundation/base/error.h"
 #include "sim/foundation/base/parallel.h"
@@ -22,8 +23,7 @@ namespace {
 constexpr std::size_t kSimulatedEach = 4;
 
 // Engines before their cost models are made, each with the numbers of replicas that are allowed.
-std::vector<std::pair<Engine, std::vector<std::int64_t>>> engines_of(const Question& question, std::size_t& combinations,
-                                                                     std::size_t& cannot_run) {
+std::vector<std::pair<Engine, std::vector<std::int64_t>>> engines_of(const Question& question, Chosen& chosen) {
   std::vector<std::pair<Engine, std::vector<std::int64_t>>> list;
   for (const std::string& hardware : question.hardware)
     for (const std::string& type : question.types)
@@ -33,11 +33,13 @@ std::vector<std::pair<Engine, std::vector<std::int64_t>>> engines_of(const Quest
             for (const DraftChoice& draft : question.drafts) {
               std::vector<std::int64_t> replicas;
               for (const std::int64_t count : question.replicas) {
-                ++combinations;
-                if (count * gpus <= question.most_gpus && (shared == 1 || shared == count * gpus))
+                ++chosen.combinations;
+                if (count * gpus > question.most_gpus)
+                  ++chosen.above_gpus;
+                else if (shared == 1 || shared == count * gpus)
                   replicas.push_back(count);
                 else
-                  ++cannot_run;
+                  ++chosen.cannot_run;
               }
               if (replicas.empty()) continue;
               Engine engine;
@@ -59,7 +61,11 @@ plan::RoundPrice price_of(const Choice& choice) {
 
 // Standard deviation of the logarithm of how two settings compare.
 double comparison_error(const Choice& a, const Choice& b, Objective objective) {
-  const double times = plan::price_noise(price_of(a), price_of(b));
+  const double own = a.estimate.point.acceptance_error;
+  const double other = b.estimate.point.acceptance_error;
+  const bool same_table = a.engine->draft->source == b.engine->draft->source;
+  const double acceptance = same_table ? std::abs(own - other) : std::hypot(own, other);
+  const double times = std::hypot(plan::price_noise(price_of(a), price_of(b)), acceptance);
   const bool same_board = a.engine->hardware == b.engine->hardware;
   return objective == Objective::joules && !same_board ? std::hypot(times, a.estimate.power_error, b.estimate.power_error) : times;
 }
@@ -89,7 +95,7 @@ double Choice::objective(Objective which) const {
 }
 
 double Choice::error(Objective which) const {
-  const double times = estimate.closed ? std::hypot(estimate.error, estimate.point.acceptance_error) : 0.0;
+  const double times = std::hypot(estimate.error, estimate.point.acceptance_error);
   return which == Objective::joules ? std::hypot(times, estimate.power_error) : times;
 }
 
@@ -145,10 +151,11 @@ load::ServeRequest server_of(const Question& question, const Choice& choice, con
   } else {
     request.policy = "off";
   }
+  if (!request.trace && !request.warm_up) request.warm_up = "mser";  // the start is no part of the load
   if (!request.requests && !request.trace) {
-    constexpr double kLeast = 200.0;
-    constexpr double kMost = 2000.0;
-    request.requests = fmt::format("{:.0f}", std::clamp(load.users > 0.0 ? 4.0 * load.users : 30.0 * load.rate, kLeast, kMost));
+    constexpr double kLeast = 400.0;
+    constexpr double kMost = 4000.0;
+    request.requests = fmt::format("{:.0f}", std::clamp(load.users > 0.0 ? 40.0 * load.users : 60.0 * load.rate, kLeast, kMost));
   }
   return request;
 }
@@ -164,7 +171,7 @@ double servers_of(const Choice& choice) { return choice.engine->expert_parallel 
 Chosen choose(const Question& question, const SearchOptions& options) {
   Chosen chosen;
   const MeanLoad load = mean_load(question.load);
-  auto engines = engines_of(question, chosen.combinations, chosen.cannot_run);
+  auto engines = engines_of(question, chosen);
   // The limits as the server reads them.
   serve::Slo slo;
   {
@@ -232,9 +239,7 @@ Chosen choose(const Question& question, const SearchOptions& options) {
     return own != other ? own < other : a.estimate.tpot_ms < b.estimate.tpot_ms;
   });
 
-  // The best by their estimates are simulated until so many keep the SLO that none of the rest can be among them: an estimate has
-  // no queues, so that the server does no better, within the share that estimates were seen to miss it by.
-  constexpr double kEstimatesMiss = 0.9;
+  // The best by their estimates are simulated until so many keep the SLO that none of the rest can be among them.
   std::vector<double> kept;
   std::size_t next = 0;
   while (next < open.size() && chosen.simulated < kSimulatedEach * question.shown && !stopped()) {
@@ -254,6 +259,13 @@ Chosen choose(const Question& question, const SearchOptions& options) {
       one.summary = load::serve(experiment, load::make_requests(experiment), how).summary;
       const serve::Summary& summary = *one.summary;
       one.keeps_slo = summary.stable && !summary.overloaded && (!slo.any() || summary.meets_slo);
+      if (!one.keeps_slo || one.estimate.closed) return;
+      // However good a short run looks, no server keeps up with more than its capacity.
+      const std::optional<double> capacity = load::saturated_rate(experiment, options.stop);
+      if (!capacity) return;
+      one.capacity = *capacity;
+      one.keeps_up = 0.5 * std::erfc(std::log(load.rate / one.capacity) / (std::sqrt(2.0) * one.error(Objective::tokens)));
+      one.keeps_slo = one.capacity > load.rate;
     });
     for (std::size_t i = 0; i < count; ++i)
       if (open[next + i].keeps_slo) kept.push_back(open[next + i].objective(question.objective));
@@ -339,6 +351,10 @@ const std::vector<report::Column<ChoiceLine>>& choice_columns() {
       {"kv_bits", "bits", "of a cached key or value; empty: that of its file", text([](const Choice& one) { return one.engine->cache_bits; })},
       {"draft", "", "what drafts", text([](const Choice& one) { return one.engine->draft->label; })},
       {"acceptance", "", "where its acceptance is from", text([](const Choice& one) { return one.engine->draft->source; })},
+      {"acceptance_text", "", "the text that it was measured on; empty: given, or not stated",
+       text([](const Choice& one) { return one.engine->draft->text; })},
+      {"acceptance_unverified", "0 or 1", "whether its table is marked as unverified",
+       [](const Line& line) { return line.choice->engine->draft->unverified ? "1" : "0"; }},
       {"draft_length", "tokens", "drafted in a round", real([](const Choice& one) { return one.estimate.draft_length; })},
       {"batch", "requests", "by the estimate, of each engine", real([](const Choice& one) { return one.estimate.batch; })},
       {"tokens_per_second", "1/s", "output tokens of all engines", real(tokens)},
@@ -357,6 +373,10 @@ const std::vector<report::Column<ChoiceLine>>& choice_columns() {
       {"joules_per_token_high", "J", "upper bound", side(joules, Objective::joules, 1.0)},
       {"estimated_tokens_per_second", "1/s", "without queues, which chose what to simulate",
        real([](const Choice& one) { return one.estimate.tokens_per_second; })},
+      {"capacity", "1/s", "requests that the simulated server completes if they never run out; empty: clients wait for answers",
+       [](const Line& line) { return report::csv_real(line.choice->capacity); }},
+      {"keeps_up", "1", "probability that its capacity is above the rate; empty: the same",
+       [](const Line& line) { return report::csv_real(line.choice->keeps_up); }},
       {"tied", "0 or 1", "whether its difference to the best is within the standard error of their comparison",
        [](const Line& line) { return line.choice->tied ? "1" : "0"; }},
       {"pareto", "0 or 1", "whether no ranked setting is better in the objective without a longer time per output token",

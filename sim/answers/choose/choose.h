@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +21,8 @@ struct Choice {
   Estimate estimate;
   std::optional<serve::Summary> summary;  // of the simulated server; nothing: the estimate ruled it out, or others are better
   bool keeps_slo = false;                 // of the simulated server
+  double capacity = std::numeric_limits<double>::quiet_NaN();  // requests per second that the server completes; NaN: not asked, or unknown
+  double keeps_up = std::numeric_limits<double>::quiet_NaN();  // probability that the capacity is above the rate; NaN: the same
   bool tied = false;  // the difference to the best is within the standard error of their comparison
   bool pareto = false;  // no other is at least as good in the objective and in time per output token, and better in one
 
@@ -31,7 +34,8 @@ struct Choice {
   [[nodiscard]] double joules_per_token() const;
   [[nodiscard]] double dollars_per_million() const;
   [[nodiscard]] double objective(Objective which) const;  // lower is better
-  // Standard deviation of its logarithm.
+  // Standard deviation of its logarithm; of a load that does not wait for answers: as if the server were loaded to the same share
+  // of its true capacity.
   [[nodiscard]] double error(Objective which) const;
 };
 
@@ -39,7 +43,8 @@ struct Chosen {
   std::vector<Choice> ranked;  // simulated ones that keep the SLO, best first
   std::vector<Choice> others;  // all others: simulated ones that miss it first, then by their estimate
   std::size_t combinations = 0;
-  std::size_t cannot_run = 0;      // types or cuts that the GPU or the model does not have, more GPUs than allowed
+  std::size_t cannot_run = 0;      // types, cuts or draft lengths that the GPU, the model or the draft does not have
+  std::size_t above_gpus = 0;      // more GPUs than allowed
   std::size_t do_not_fit = 0;      // into memory
   std::size_t overloaded = 0;      // by the estimate, even without queues
   std::size_t miss_slo = 0;        // the same

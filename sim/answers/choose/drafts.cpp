@@ -10,6 +10,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <utility>
 
 namespace specsim::choose {
 
@@ -36,9 +40,21 @@ struct Table {
   std::string name;
   std::string draft;   // name of its model's shape; "none" for n-grams
   std::string target;  // name of its model's shape; "": unknown
+  std::string text;    // what was decoded; "": not stated
+  bool unverified = false;
+  plan::AcceptanceCurve curve;  // of the stated positions
 };
 
-std::vector<Table> tables() {
+// The text that a table's file names.
+std::string text_in(const std::string& file) {
+  const std::string key = "\ntext: ";
+  const std::size_t at = file.find(key);
+  if (at == std::string::npos) return "";
+  const std::size_t begin = at + key.size();
+  return file.substr(begin, file.find('\n', begin) - begin);
+}
+
+std::vector<Table> tables(int longest) {
   std::vector<Table> list;
   for (const cost::Preset& preset : cost::presets()) {
     if (preset.kind != cost::PresetKind::acceptance) continue;
@@ -48,9 +64,32 @@ std::vector<Table> tables() {
     };
     // A draft in braces is another model than the preset.
     if (table.draft.find('{') != std::string::npos) continue;
-    list.push_back({preset.name, name_of(table.draft, table.draft_where), name_of(table.target, table.target_where)});
+    const int stated = std::min(longest, static_cast<int>(table.of_chain().size()));
+    list.push_back({preset.name, name_of(table.draft, table.draft_where), name_of(table.target, table.target_where), text_in(std::string(preset.text)),
+                    table.unverified, plan::table_acceptance(preset.name, {preset.path, 0, 0}, stated)});
   }
   return list;
+}
+
+// By draft length: how much the logarithm of tokens per round differs between the tables of one draft and target, which are of
+// other texts or temperatures. The standard deviation within these groups, of all groups together. Beyond them it stays.
+std::vector<double> errors_between_texts(const std::vector<Table>& all, int longest) {
+  std::vector<double> errors(1, 0.0);
+  for (int length = 1; length <= longest; ++length) {
+    std::map<std::pair<std::string, std::string>, std::vector<double>> groups;
+    for (const Table& one : all)
+      if (one.curve.longest() >= length)
+        groups[{one.draft, one.target}].push_back(std::log(one.curve.tokens_per_round[static_cast<std::size_t>(length)]));
+    double squares = 0.0;
+    double freedom = 0.0;
+    for (const auto& [unused, logs] : groups) {
+      const double mean = std::accumulate(logs.begin(), logs.end(), 0.0) / static_cast<double>(logs.size());
+      for (const double one : logs) squares += (one - mean) * (one - mean);
+      freedom += static_cast<double>(logs.size()) - 1.0;
+    }
+    errors.push_back(freedom > 0.0 ? std::sqrt(squares / freedom) : errors.back());
+  }
+  return errors;
 }
 
 // The table of that draft: of this target before one of any, and on the wanted text before another.
@@ -83,7 +122,8 @@ DraftChoices draft_choices(const DraftQuestion& question) {
   if (std::find(kTexts.begin(), kTexts.end(), question.text) == kTexts.end())
     throw BadInput({"--text", 0, 0}, fmt::format("{}, allowed: {}", config::quote_for_message(question.text), fmt::join(kTexts, ", ")));
   const cost::ModelShape target = shape_of(question.target, {"--target", 0, 0});
-  const std::vector<Table> all = tables();
+  const std::vector<Table> all = tables(question.longest);
+  const std::vector<double> errors = errors_between_texts(all, question.longest);
   const bool every = std::find(question.named.begin(), question.named.end(), "all") != question.named.end();
   DraftChoices choices;
   // Takes the draft where its acceptance is known. `model`: as cost.draft takes it.
@@ -93,17 +133,17 @@ DraftChoices draft_choices(const DraftQuestion& question) {
     if (alpha == question.alpha.end() && table == nullptr) alpha = question.alpha.find("");
     if (alpha != question.alpha.end()) {
       choices.drafts.push_back({label, model, fmt::format("alpha {:g}", alpha->second), true,
-                                plan::constant_acceptance(alpha->second, question.longest)});
+                                plan::constant_acceptance(alpha->second, question.longest), "", false, {}});
       return true;
     }
     if (table == nullptr) return false;
     choices.drafts.push_back(
-        {label, model, table->name, true, plan::table_acceptance(table->name, at_draft, question.longest)});
+        {label, model, table->name, true, table->curve, table->text, table->unverified, errors});
     return true;
   };
   const auto take_model = [&](const std::string& name) { return take(name, name, name, shape_of(name, at_draft).name); };
   if (every) {
-    choices.drafts.push_back({"no speculation", "none", "", false, plan::constant_acceptance(0.0, 1)});
+    choices.drafts.push_back({"no speculation", "none", "", false, plan::constant_acceptance(0.0, 1), "", false, {}});
     take("ngram", "n-gram", "none", "none");
     for (const cost::Preset& preset : cost::presets()) {
       if (preset.kind != cost::PresetKind::model) continue;
@@ -116,7 +156,7 @@ DraftChoices draft_choices(const DraftQuestion& question) {
   for (const std::string& name : question.named) {
     if (name == "all") continue;
     if (name == "none") {
-      choices.drafts.push_back({"no speculation", "none", "", false, plan::constant_acceptance(0.0, 1)});
+      choices.drafts.push_back({"no speculation", "none", "", false, plan::constant_acceptance(0.0, 1), "", false, {}});
       continue;
     }
     const bool known = name == "ngram" ? take("ngram", "n-gram", "none", "none") : take_model(name);

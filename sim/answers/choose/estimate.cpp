@@ -8,6 +8,7 @@
 #include "sim/hardware/model/element_types.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -59,6 +60,10 @@ Engine make_engine(const Question& question, Engine engine) {
   else if (static_cast<double>(engine.tensor_parallel) > deployment.hardware.linked_gpus)
     engine.why = fmt::format("{} GPUs, allowed: {:g}, which the links of {} join", engine.tensor_parallel, deployment.hardware.linked_gpus,
                              engine.hardware);
+  else if (const int longest = engine.draft->curve.longest();
+           engine.draft->drafts && !question.lengths.empty() &&
+           std::none_of(question.lengths.begin(), question.lengths.end(), [&](std::int64_t length) { return length <= longest; }))
+    engine.why = fmt::format("no draft length of {} is at most {}, the longest of {}", fmt::join(question.lengths, ", "), longest, engine.draft->label);
   else
     engine.cost = cost::make_roofline(std::move(deployment));
   return engine;
@@ -124,8 +129,9 @@ Estimate EnginePlans::estimate(double replicas, const serve::Slo& slo) {
     if (users < 1.5) requests = std::min(requests, users / (prefill + load_.output / at(1).tokens_per_second));
   } else {
     requests = load_.rate / replicas;
-    const double left = 1.0 - requests * prefill;  // share of the time without prompts
-    const auto keeps_up = [&](int b) { return left > 0.0 && at(b).tokens_per_second * left >= requests * load_.output; };
+    const double needed = kEstimatesMiss * requests;
+    const double left = 1.0 - needed * prefill;  // share of the time without prompts
+    const auto keeps_up = [&](int b) { return left > 0.0 && at(b).tokens_per_second * left >= needed * load_.output; };
     int high = 1;
     while (high < largest_ && !keeps_up(high)) high = std::min(2 * high, largest_);
     if (!keeps_up(high)) {
@@ -148,7 +154,9 @@ Estimate EnginePlans::estimate(double replicas, const serve::Slo& slo) {
   result.ttft_ms = 1e3 * (prefill / (1.0 - prompts) + (requests > 0.0 ? waiting / requests : 0.0));
   result.tokens_per_second = replicas * requests * load_.output;
   result.error = plan::price_error({engine_.cost.get(), {result.batch, context_}, point.draft_length + 1.0, point.time});
-  if (point.draft_length == 0) result.point.acceptance_error = 0.0;
+  const std::vector<double>& errors = engine_.draft->error;
+  const auto length = static_cast<std::size_t>(point.draft_length);
+  result.point.acceptance_error = length > 0 && length < errors.size() ? errors[length] : 0.0;
   result.joules_per_token = result.dollars_per_million = std::nan("");
   if (const cost::PowerDraw* const power = cost::power_of(*engine_.cost)) {
     const double rounds = requests * load_.output / (batch * point.tokens_per_round);
@@ -158,7 +166,7 @@ Estimate EnginePlans::estimate(double replicas, const serve::Slo& slo) {
   }
   if (const std::optional<double> dollars = cost::dollars(*engine_.cost, 1.0))
     result.dollars_per_million = 1e6 * *dollars / (requests * load_.output);
-  const bool kept = (!slo.tpot_ms || result.tpot_ms <= *slo.tpot_ms) && (!slo.ttft_ms || result.ttft_ms <= *slo.ttft_ms);
+  const bool kept = (!slo.tpot_ms || kEstimatesMiss * result.tpot_ms <= *slo.tpot_ms) && (!slo.ttft_ms || kEstimatesMiss * result.ttft_ms <= *slo.ttft_ms);
   result.verdict = kept ? Estimate::Verdict::kept : Estimate::Verdict::misses_slo;
   return result;
 }

@@ -1,5 +1,5 @@
-// A setting's speed, latency, energy and cost without queues: static batches in balance with the load. These bound what the server
-// simulation gives, which adds queues and the order of steps.
+// A setting's speed, latency, energy and cost without queues: static batches in balance with the load. The server
+// simulation adds queues and the order of steps, and may also be a little faster.
 #pragma once
 
 #include "sim/answers/choose/question.h"
@@ -21,6 +21,9 @@ struct MeanLoad {
   double rate = 0.0;   // requests per second; 0: `users` decide
   double users = 0.0;  // requests in flight at most; 0: no limit
 };
+
+// A server may be better than its estimate by this factor. All limits and ranks of estimates leave this margin.
+constexpr double kEstimatesMiss = 0.9;
 
 // One engine: GPU, how the target is cut and stored, and the draft.
 struct Engine {

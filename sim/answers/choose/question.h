@@ -22,6 +22,10 @@ struct DraftChoice {
   std::string source;  // where its acceptance is from
   bool drafts = false;
   plan::AcceptanceCurve curve;
+  std::string text;         // of the table's rounds; "": not stated, or alpha was given
+  bool unverified = false;  // the table is marked so
+  // [draft_length]: standard deviation of the logarithm of tokens per round between published texts; empty: none.
+  std::vector<double> error;
 };
 
 struct Question {

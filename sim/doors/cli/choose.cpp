@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 
 namespace specsim::cli {
 
@@ -170,11 +171,11 @@ void print_ranking(const Chosen& chosen, Objective objective) {
                one.estimate.draft_length > 0 ? std::to_string(one.estimate.draft_length) : "-", figure(one.tokens_per_second()),
                figure(one.tokens_per_second() / one.gpus()), figure(one.summary->ttft_ms.p99), figure(one.summary->tpot_ms.p99),
                figure(one.dollars_per_million()), figure(one.joules_per_token()), figure(value * std::exp(-half)),
-               figure(value * std::exp(half)), one.tied ? "tie" : one.pareto ? "pareto" : ""});
+               figure(value * std::exp(half)), one.tied && one.pareto ? "tie, pareto" : one.tied ? "tie" : one.pareto ? "pareto" : ""});
   }
   print_table(table);
   const char* const what = objective == Objective::cost ? "$/M" : objective == Objective::joules ? "J/token" : "tokens/s per GPU";
-  print_words(fmt::format("low, high: 95 % interval of {}; tie: the difference to the first is within the error of their comparison; pareto: no ranked "
+  print_words(fmt::format("low, high: 95 % interval of {}; tie: the difference to the first is within one standard error of their comparison; pareto: no ranked "
                           "setting is better in {} without a longer time per output token; times in ms, of simulated servers", what, what));
 }
 
@@ -191,10 +192,17 @@ void print_start(const std::string& label, const Choice& choice) {
     print_output("{}: {}\n", label, own->command);
 }
 
+// The table, its text, and how far it goes.
+std::string acceptance_of(const choose::DraftChoice& draft) {
+  if (draft.error.empty()) return draft.source;
+  return fmt::format("{}, {}, draft length up to {}{}", draft.source, draft.text.empty() ? "text not stated" : "text " + draft.text, draft.curve.longest(),
+                     draft.unverified ? ", unverified" : "");
+}
+
 void print_chosen(const ChooseOptions& options, const Chosen& chosen, const choose::DraftChoices& drafts) {
   const choose::Question& question = options.question;
-  print_output("{} combinations: {} cannot run, {} do not fit into memory, {} overloaded, {} miss the SLO by the estimate; {} simulated\n",
-               chosen.combinations, chosen.cannot_run, chosen.do_not_fit, chosen.overloaded, chosen.miss_slo, chosen.simulated);
+  print_output("{} combinations: {} cannot run, {}{} do not fit into memory, {} overloaded, {} miss the SLO by the estimate; {} simulated\n",
+               chosen.combinations, chosen.cannot_run, chosen.above_gpus > 0 ? fmt::format("{} above --gpus, ", chosen.above_gpus) : "", chosen.do_not_fit, chosen.overloaded, chosen.miss_slo, chosen.simulated);
   if (chosen.ranked.empty()) {
     print_words("no combination keeps the SLO under this load; allow more GPUs (--gpus, --replicas), narrower types (--dtype), or a longer time");
   } else {
@@ -204,11 +212,25 @@ void print_chosen(const ChooseOptions& options, const Chosen& chosen, const choo
     if (options.verbose)
       for (std::size_t i = 1; i < chosen.ranked.size(); ++i) print_start(fmt::format("start {}", i + 1), chosen.ranked[i]);
   }
+  for (std::size_t i = 0; i < chosen.ranked.size(); ++i)
+    if (const Choice& one = chosen.ranked[i]; !std::isnan(one.keeps_up) && (options.verbose || i == 0))
+      print_output("capacity of {}: {} requests/s; it keeps up with probability {:.2f}\n", i + 1, figure(one.capacity), one.keeps_up);
   const auto ranked = [&](const choose::DraftChoice& draft) {
     return std::any_of(chosen.ranked.begin(), chosen.ranked.end(), [&](const Choice& one) { return one.engine->draft == &draft; });
   };
   for (const choose::DraftChoice& one : question.drafts)
-    if (one.drafts && (options.verbose || ranked(one))) print_output("acceptance of {}: {}\n", one.label, one.source);
+    if (one.drafts && (options.verbose || ranked(one))) print_output("acceptance of {}: {}\n", one.label, acceptance_of(one));
+  std::set<std::string> texts;
+  bool unverified = false;
+  for (const choose::DraftChoice& one : question.drafts) {
+    if (one.error.empty() || !ranked(one)) continue;
+    texts.insert(one.text);
+    unverified = unverified || one.unverified;
+  }
+  if (texts.size() > 1 || unverified)
+    print_words(fmt::format("acceptance{}{}{}: intervals and ties count how much published texts differ; --alpha DRAFT=0.7 gives your own",
+                            texts.size() > 1 ? " comes from different texts" : "", texts.size() > 1 && unverified ? " and" : "",
+                            unverified ? " is unverified for a draft" : ""));
   if (std::any_of(question.drafts.begin(), question.drafts.end(), [&](const auto& one) { return one.drafts && one.model == "none" && ranked(one); }))
     print_words("n-gram: every round drafts here and proposals take no time; a table counts the rounds that found a match alone, so this is the most that it gives");
   if (!drafts.left_out.empty())

@@ -1,6 +1,8 @@
 #include "sim/doors/cli/command.h"
 #include "sim/doors/cli/command_line.h"
 
+#include <string>
+
 namespace specsim::cli {
 
 const std::vector<Command>& commands() {
@@ -37,6 +39,13 @@ CommandInfo command_info(const Command& command) {
   const NoteCommandInfo noting;
   command.run({});
   return noting.info;
+}
+
+std::string shell_word(const std::string& word) {
+  if (!word.empty() && word.find_first_of(" \t\n'\"\\$&|;<>()*?[]{}#~`!") == std::string::npos) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
 }
 
 }  // namespace specsim::cli

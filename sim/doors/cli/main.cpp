@@ -139,13 +139,6 @@ void with_deep_stack(const std::function<void()>& work) {
 
 }  // namespace
 
-std::string shell_word(const std::string& word) {
-  if (!word.empty() && word.find_first_of(" \t\n'\"\\$&|;<>()*?[]{}#~`!") == std::string::npos) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 const std::string& command_line() { return typed_line; }
 
 }  // namespace specsim::cli
