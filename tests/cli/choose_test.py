@@ -4,7 +4,7 @@ columns. Runs at the root of the repository; SPECSIM names the program.
 
 Mutants that the checks reject: a ranking by speed in place of cost (the costs of two GPUs are exchanged, and the order with them), a cost that
 leaves out the GPUs' number, a Pareto front of one figure, figures that count the start, a short run in place of the capacity, an interval of
-a given rate without width, a tie that ignores acceptance, a draft beyond its table, a limit of estimates without margin, lengths that no table
+a given rate without width, an acceptance without error, a draft beyond its table, lengths that no table
 has as settings that do not fit.
 """
 import csv
