@@ -86,7 +86,7 @@ GROUPS = {
         # Servers under load as experiments: read once, swept over loads, judged.
         "load": ["base", "rng", "config", "latency", "engine", "arrivals", "serve", "spec", "plan", "report"],
         # Which GPUs and settings to take for a load.
-        "choose": ["base", "presets", "model", "latency", "spec", "plan", "load", "report"],
+        "choose": ["base", "config", "presets", "model", "latency", "spec", "plan", "load", "report"],
         # From runs of a server to its parameters, and the next measurement.
         "tune": ["base", "config", "latency", "logs", "load", "report"],
     },
