@@ -146,7 +146,7 @@ void print_fit(const fit::FitReport& report) {
 
 void print_spread(const fit::SpreadFit& fit) {
   print_output("{} requests, {} positions, vocabulary {}\n\n", fit.requests, fit.positions, fit.vocab);
-  report::Table parameters({{"parameter", report::Align::left}, {"value"}, {"+- standard error"}, {"", report::Align::left}});
+  report::Table parameters({{"parameter", report::Align::left}, {"value"}, {"+- standard error"}, {"", report::Align::left, "meaning"}});
   const auto add = [&](const char* name, const fit::SpreadParameter& one, const char* meaning) {
     parameters.add(
         {name, fmt::format("{:.4f}", one.value), one.fitted ? report::cell_text(one.error, "{:.4f}") : "not recorded", meaning});

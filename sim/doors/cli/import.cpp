@@ -48,7 +48,7 @@ class TableOfLines {
 };
 
 void print_figures(const logs::Findings& findings, const std::string& lines) {
-  TableOfLines table({{"", report::Align::left}, {"figure"}, {"95 % low"}, {"95 % high"}}, lines);
+  TableOfLines table({{"", report::Align::left, "name"}, {"figure"}, {"95 % low"}, {"95 % high"}}, lines);
   const auto add = [&](const char* name, const logs::Figure& figure) {
     if (figure.known())
       table.add({name, fmt::format("{:.4f}", figure.value), end_of_interval(figure.low), end_of_interval(figure.high)});
