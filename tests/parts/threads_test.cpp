@@ -1,5 +1,5 @@
-// Commands and runs of the library on several threads at once, as Python calls them: each prints what it prints alone. Under the thread
-// sanitizer this shows state that two calls share.
+// Commands and runs of the library on several threads at once, as Python calls them: each prints what it prints alone. Under the
+// thread sanitizer this shows state that two calls share.
 #include "sim/doors/api/specsim.h"
 #include "sim/doors/cli/command.h"
 #include "sim/doors/cli/output_form.h"
@@ -21,24 +21,24 @@ namespace {
 using Words = std::vector<std::string>;
 
 const std::vector<Words>& calls() {
-  static const std::vector<Words> list = {
-      {"plan", "--alpha", "0.7", "--longest", "3"},
-      {"theory", "--alpha", "0.8", "--draft-length", "4"},
-      {"serve", "configs/serve/chat.yaml", "--requests", "20", "--threads", "1"},
-      {"check", "configs/quickstart.yaml", "--rounds", "2000", "--threads", "2"},
-      {"compare", "configs/quickstart.yaml", "--rounds", "500", "--threads", "2"},
-      {"pass", "--hardware", "h100-sxm", "--target", "llama-3.1-8b", "--batch", "8"},
-      {"import", "tests/data/logs/vllm.log"},
-      {"describe", "llama-3.1-8b"},
-      {"theory", "--alpha", "3"},
-      {"run"}};
+  static const std::vector<Words> list = {{"plan", "--alpha", "0.7", "--longest", "3"},
+                                          {"theory", "--alpha", "0.8", "--draft-length", "4"},
+                                          {"serve", "configs/serve/chat.yaml", "--requests", "20", "--threads", "1"},
+                                          {"check", "configs/quickstart.yaml", "--rounds", "2000", "--threads", "2"},
+                                          {"compare", "configs/quickstart.yaml", "--rounds", "500", "--threads", "2"},
+                                          {"pass", "--hardware", "h100-sxm", "--target", "llama-3.1-8b", "--batch", "8"},
+                                          {"import", "tests/data/logs/vllm.log"},
+                                          {"describe", "llama-3.1-8b"},
+                                          {"theory", "--alpha", "3"},
+                                          {"run"}};
   return list;
 }
 
 // The output of a call and its status, or what is wrong with it.
 std::string shown(const Words& words) {
   const auto& commands = cli::commands();
-  const auto found = std::find_if(commands.begin(), commands.end(), [&](const cli::Command& one) { return one.name == words.front(); });
+  const auto found =
+      std::find_if(commands.begin(), commands.end(), [&](const cli::Command& one) { return one.name == words.front(); });
   Context own;  // as the package for Python gives each call one
   const WithContext within(own);
   try {

@@ -315,7 +315,9 @@ TEST_CASE("recorded requests in the forms of others keep their times, lengths an
   const auto images = read(R"({"chat_id": 0, "timestamp": 0.0, "input_length": 3, "output_length": 5, "type": "image"})");
   CHECK(images->notes().size() == 1);
   // Half a millisecond may be meant as half a second: a note reports it.
-  const auto halves = read("{\"timestamp\": 0, \"input_length\": 3, \"output_length\": 5}\n{\"timestamp\": 0.5, \"input_length\": 3, \"output_length\": 5}\n");
+  const auto halves = read(
+      "{\"timestamp\": 0, \"input_length\": 3, \"output_length\": 5}\n{\"timestamp\": 0.5, \"input_length\": 3, "
+      "\"output_length\": 5}\n");
   REQUIRE(halves->notes().size() == 1);
   CHECK(halves->notes()[0].find("read as milliseconds") != std::string::npos);
   // AIPerf's sessions: a turn comes `delay` ms after the answer before, and repeats the whole conversation. 100 + 40 + 10 tokens;

@@ -21,7 +21,9 @@ std::string job(int requests, int places, const std::string& output, const std::
 }
 
 // Waves of equal requests: each takes `output` steps, and the next begins with the step after it.
-double makespan_of_equal(int requests, int places, int output) { return 0.01 * output * std::ceil(static_cast<double>(requests) / places); }
+double makespan_of_equal(int requests, int places, int output) {
+  return 0.01 * output * std::ceil(static_cast<double>(requests) / places);
+}
 
 TEST_CASE("the makespan of equal requests is that of their waves", "[serve]") {
   for (const int requests : {1, 8, 20, 32, 33}) {
@@ -57,7 +59,8 @@ TEST_CASE("other loads have no last tenth", "[serve]") {
   arrivals: {process: deterministic, rate: 5, requests: 20}
   lengths: {prompt: 16, output: 10}
 cost: {model: affine, target_fixed_ms: 10}
-)")).summary;
+)"))
+                                     .summary;
   CHECK(std::isnan(summary.last_tenth_s));
   CHECK(std::isnan(summary.idle_places));
 }

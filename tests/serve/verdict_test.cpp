@@ -277,8 +277,8 @@ TEST_CASE("one load's verdict is of the two servers' mean times", "[serve]") {
 }
 
 TEST_CASE("the verdict of a job is of its makespan", "[serve]") {
-  // One request at a time, two of them: a prompt's step and four steps of 10 ms each without a draft. With one that is always accepted,
-  // a prompt's step with the draft and two rounds of 11 ms. Mutant: TPOT decides, whose change is -45 %.
+  // One request at a time, two of them: a prompt's step and four steps of 10 ms each without a draft. With one that is always
+  // accepted, a prompt's step with the draft and two rounds of 11 ms. Mutant: TPOT decides, whose change is -45 %.
   const auto run = [](const std::string& speculation) {
     return tests::run_server(tests::server(R"(serve:
   scheduler: {kind: vllm_v1, max_num_seqs: 1, async: false}

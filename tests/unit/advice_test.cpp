@@ -69,25 +69,32 @@ TEST_CASE("engines: every command that is printed", "[.commands]") {
   const char* const path = std::getenv("SPECSIM_COMMANDS");
   REQUIRE(path != nullptr);
   std::ofstream file(path);
-  for (const plan::EngineFlags* flags : {&plan::vllm_flags(), &plan::sglang_flags(), &plan::llama_cpp_flags(), &plan::tensorrt_flags()})
+  for (const plan::EngineFlags* flags :
+       {&plan::vllm_flags(), &plan::sglang_flags(), &plan::llama_cpp_flags(), &plan::tensorrt_flags()})
     for (const plan::EngineFlag& one : flags->flags)
-      file << nlohmann::json{{"engine", flags->engine}, {"version", flags->version}, {"flag", one.name}, {"source", one.source}} << '\n';
+      file << nlohmann::json{{"engine", flags->engine}, {"version", flags->version}, {"flag", one.name}, {"source", one.source}}
+           << '\n';
   struct Place {
     const char* gpu;
     const char* sharing;
     double batch;
     double context;
   };
-  const std::vector<Place> places = {{"h100-sxm", "", 1, 2000},         {"h100-sxm", ", tensor_parallel: 8", 64, 8000},
-                                     {"h200-sxm", ", expert_parallel: 8", 32, 4000}, {"rtx-3090", "", 1, 2000},
-                                     {"mi300x", "", 300, 4000},         {"apple-m3-max", "", 1, 2000}};
+  const std::vector<Place> places = {{"h100-sxm", "", 1, 2000},
+                                     {"h100-sxm", ", tensor_parallel: 8", 64, 8000},
+                                     {"h200-sxm", ", expert_parallel: 8", 32, 4000},
+                                     {"rtx-3090", "", 1, 2000},
+                                     {"mi300x", "", 300, 4000},
+                                     {"apple-m3-max", "", 1, 2000}};
   std::set<std::string> seen;
   const auto write = [&](const cost::Deployment& d, const Place& place, int draft_length) {
     const std::vector<plan::LengthRange> table = {{1, 8, draft_length}, {9, 300, 1}};
     for (const char* engine : {"vLLM", "SGLang", "llama.cpp", "TensorRT-LLM"})
       for (const bool by_batch : {false, true}) {
         if (by_batch && (draft_length == 0 || !plan::takes_lengths_by_batch(engine))) continue;
-        const EngineCommand own = plan::engine_command(engine, d, draft_length, place.batch, by_batch ? table : decltype(table){}, place.context).value();
+        const EngineCommand own =
+            plan::engine_command(engine, d, draft_length, place.batch, by_batch ? table : decltype(table){}, place.context)
+                .value();
         CHECK((!own.command.empty() || !own.notes.empty()));
         if (own.command.empty() || !seen.insert(place.gpu + own.command).second) continue;
         file << nlohmann::json{{"engine", engine},
@@ -106,7 +113,8 @@ TEST_CASE("engines: every command that is printed", "[.commands]") {
   };
   const auto read = [](const std::string& name, const std::string& sharing) -> std::optional<cost::ModelShape> {
     Diagnostics diagnostics;
-    const cost::ModelShape model = cost::read_model(config::parse_text(preset(name, sharing), "test", diagnostics), "model", diagnostics);
+    const cost::ModelShape model =
+        cost::read_model(config::parse_text(preset(name, sharing), "test", diagnostics), "model", diagnostics);
     return diagnostics.empty() ? std::optional(model) : std::nullopt;
   };
   std::vector<cost::ModelShape> drafts;
@@ -122,7 +130,9 @@ TEST_CASE("engines: every command that is printed", "[.commands]") {
       for (const cost::ModelShape& draft : drafts) {
         d.draft = draft;
         if (!cost::made_for_another(*d.target, *d.draft).empty()) continue;
-        if (!d.draft->on_target() && (d.draft->vocab != d.target->vocab || d.draft->total_parameters() > 0.3 * d.target->total_parameters())) continue;
+        if (!d.draft->on_target() &&
+            (d.draft->vocab != d.target->vocab || d.draft->total_parameters() > 0.3 * d.target->total_parameters()))
+          continue;
         write(d, place, 4);
       }
     }
@@ -188,11 +198,17 @@ TEST_CASE("engines: GPUs that share the experts", "[plan][engines]") {
 
 TEST_CASE("engines: a server without speculation is started as one with it", "[plan][engines]") {
   // Mutants: the flags of n-grams stay, the draft stays, a server gets tensor parallelism alone.
-  const auto plain = answers(deployment(preset("llama-3.1-70b", ", tensor_parallel: 4, weight_bits: 8, kv_bits: 8"), preset("llama-3.2-1b")), 0, 64);
+  const auto plain = answers(
+      deployment(preset("llama-3.1-70b", ", tensor_parallel: 4, weight_bits: 8, kv_bits: 8"), preset("llama-3.2-1b")), 0, 64);
   CHECK(plain[0] == "vllm serve <path of llama-3.1-70b with 8-bit weights> --tensor-parallel-size 4 --kv-cache-dtype fp8");
-  CHECK(plain[1] == "python3 -m sglang.launch_server --model-path <path of llama-3.1-70b with 8-bit weights> --tp 4 --kv-cache-dtype fp8_e4m3");
-  CHECK(plain[2].starts_with("llama-server --model <path of llama-3.1-70b with 8-bit weights> --split-mode tensor --cache-type-k q8_0 "));
-  CHECK(plain[3].starts_with("echo '{kv_cache_config: {dtype: fp8}}' > options.yaml && trtllm-serve <path of llama-3.1-70b with 8-bit weights> --tp_size 4 "));
+  CHECK(
+      plain[1] ==
+      "python3 -m sglang.launch_server --model-path <path of llama-3.1-70b with 8-bit weights> --tp 4 --kv-cache-dtype fp8_e4m3");
+  CHECK(plain[2].starts_with(
+      "llama-server --model <path of llama-3.1-70b with 8-bit weights> --split-mode tensor --cache-type-k q8_0 "));
+  CHECK(
+      plain[3].starts_with("echo '{kv_cache_config: {dtype: fp8}}' > options.yaml && trtllm-serve <path of llama-3.1-70b with "
+                           "8-bit weights> --tp_size 4 "));
   for (const std::string& command : plain) CHECK_FALSE(holds(command, "spec"));
   const auto shared = answers(deployment(preset("deepseek-v3", ", expert_parallel: 8"), "none"), 0, 16);
   CHECK(holds(shared[0], " --data-parallel-size 8 --enable-expert-parallel"));

@@ -158,8 +158,8 @@ TEST_CASE("the steps: a tile at 65 rows, the H100's power of two, the 4090's 16"
   CHECK(product_seconds(a100, 64.2, 4096, 22016, 2) == product_seconds(a100, 65, 4096, 22016, 2));
 }
 
-// Rows of results/gpu/h200-sxm/kernels/products_w4a16.csv: outputs, inputs, rows, microseconds. Mutants: weights unpacked once for all
-// tiles (a third too fast at 512 rows); the peak of wgmma instead of mma.sync.
+// Rows of results/gpu/h200-sxm/kernels/products_w4a16.csv: outputs, inputs, rows, microseconds. Mutants: weights unpacked once
+// for all tiles (a third too fast at 512 rows); the peak of wgmma instead of mma.sync.
 TEST_CASE("Marlin's products of 4-bit weights agree with those that were measured on an H200", "[cost][roofline]") {
   const Hardware hardware = specsim::tests::hardware_of("h200-sxm");
   const Engine engine = specsim::tests::engine_of("sglang");

@@ -286,8 +286,8 @@ TEST_CASE("parts add up, and batches of one kind add", "[cost][roofline]") {
   CHECK(near(extra.kv, model->pass(Role::draft, {4, 1.5, 702, 1}).kv));
 }
 
-// An EAGLE-3 head's product over the target's three features has 3 x 4,096 x 4,096 16-bit weights. Later passes of a round do not read
-// them again. An EAGLE head joins its input in each pass.
+// An EAGLE-3 head's product over the target's three features has 3 x 4,096 x 4,096 16-bit weights. Later passes of a round do not
+// read them again. An EAGLE head joins its input in each pass.
 TEST_CASE("only the first pass of a round joins the target's features", "[cost]") {
   const Workload workload{1.0, 1024.0};
   const auto eagle3 =

@@ -1,10 +1,10 @@
 // Energy is power times time, and a power cap holds.
-#include "sim/foundation/config/value.h"
 #include "sim/hardware/gpu/power_draw.h"
+#include "sim/foundation/config/value.h"
 #include "sim/hardware/latency/energy.h"
 
-#include <catch2/catch.hpp>
 #include <fmt/format.h>
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -56,7 +56,8 @@ TEST_CASE("a pass keeps what it draws beyond idle, so that the energy of any str
   pass.compute = 0.004;
   pass.launch = 0.001;
   pass.host = 0.003;
-  // 6.4 GB take 8 ms at the full bandwidth, besides arithmetic. Arithmetic takes the pass's own time, or that of its rate if longer.
+  // 6.4 GB take 8 ms at the full bandwidth, besides arithmetic. Arithmetic takes the pass's own time, or that of its rate if
+  // longer.
   for (const double operations : {1e11, 5e11}) {
     const double compute = std::max(0.004, operations / 1e14);
     const cost::PassTime with = cost::with_energy(gpu, pass, {6.4e9, operations});
@@ -90,7 +91,8 @@ TEST_CASE("under a cap the mean power is the cap, and time grows with what the c
   CHECK(uncapped == Approx(300.0));
   double before = time.total();
   for (const double cap : {280.0, 240.0, 200.0}) {
-    const cost::BoardUse use = cost::board_use(board(fmt::format("{{limit_w: 400, idle_w: 50, memory_w: 250, compute_w: 350, cap_w: {}}}", cap)), time);
+    const cost::BoardUse use =
+        cost::board_use(board(fmt::format("{{limit_w: 400, idle_w: 50, memory_w: 250, compute_w: 350, cap_w: {}}}", cap)), time);
     CHECK(use.joules / use.time.total() == Approx(cap).epsilon(1e-6));
     CHECK(use.time.total() > before);
     CHECK(use.time.compute == Approx(1.0 / use.clock));
@@ -98,7 +100,8 @@ TEST_CASE("under a cap the mean power is the cap, and time grows with what the c
     before = use.time.total();
   }
   // A cap above what is drawn changes nothing. Mutant: the cap itself as the power.
-  const cost::BoardUse loose = cost::board_use(board("{limit_w: 400, idle_w: 50, memory_w: 250, compute_w: 350, cap_w: 390}"), time);
+  const cost::BoardUse loose =
+      cost::board_use(board("{limit_w: 400, idle_w: 50, memory_w: 250, compute_w: 350, cap_w: 390}"), time);
   CHECK(loose.time.total() == time.total());
   CHECK(loose.joules == Approx(600.0));
 }

@@ -67,7 +67,8 @@ double comparison_error(const Choice& a, const Choice& b, Objective objective) {
   const double acceptance = same_table ? std::abs(own - other) : std::hypot(own, other);
   const double times = std::hypot(plan::price_noise(price_of(a), price_of(b)), acceptance);
   const bool same_board = a.engine->hardware == b.engine->hardware;
-  return objective == Objective::joules && !same_board ? std::hypot(times, a.estimate.power_error, b.estimate.power_error) : times;
+  return objective == Objective::joules && !same_board ? std::hypot(times, a.estimate.power_error, b.estimate.power_error)
+                                                       : times;
 }
 
 void mark_pareto(std::vector<Choice>& ranked, Objective objective) {
@@ -83,11 +84,15 @@ void mark_pareto(std::vector<Choice>& ranked, Objective objective) {
 }  // namespace
 
 // Of a load that does not wait for answers the tokens are those that are asked for, however a short run ends.
-double Choice::tokens_per_second() const { return summary && estimate.closed ? summary->output_throughput : estimate.tokens_per_second; }
+double Choice::tokens_per_second() const {
+  return summary && estimate.closed ? summary->output_throughput : estimate.tokens_per_second;
+}
 double Choice::tpot_ms() const { return summary ? summary->tpot_ms.mean : estimate.tpot_ms; }
 double Choice::ttft_ms() const { return summary ? summary->ttft_ms.mean : estimate.ttft_ms; }
 double Choice::joules_per_token() const { return summary ? serve::joules_per_token(*summary) : estimate.joules_per_token; }
-double Choice::dollars_per_million() const { return summary && estimate.closed ? serve::dollars_per_million(*summary) : estimate.dollars_per_million; }
+double Choice::dollars_per_million() const {
+  return summary && estimate.closed ? serve::dollars_per_million(*summary) : estimate.dollars_per_million;
+}
 
 double Choice::objective(Objective which) const {
   if (which == Objective::cost) return dollars_per_million();
@@ -166,7 +171,9 @@ std::optional<plan::EngineCommand> start_command(const Choice& choice) {
   return plan::engine_command(plan::server_of(deployment.engine), deployment, own.draft_length, own.batch, {}, own.longest);
 }
 
-double servers_of(const Choice& choice) { return choice.engine->expert_parallel > 1 ? 1.0 : static_cast<double>(choice.replicas); }
+double servers_of(const Choice& choice) {
+  return choice.engine->expert_parallel > 1 ? 1.0 : static_cast<double>(choice.replicas);
+}
 
 Chosen choose(const Question& question, const SearchOptions& options) {
   Chosen chosen;
@@ -203,20 +210,23 @@ Chosen choose(const Question& question, const SearchOptions& options) {
     const std::lock_guard lock(mutex);
     if (engine->cost == nullptr) {
       chosen.cannot_run += replicas.size();
-      if (std::find(chosen.reasons.begin(), chosen.reasons.end(), engine->why) == chosen.reasons.end()) chosen.reasons.push_back(engine->why);
+      if (std::find(chosen.reasons.begin(), chosen.reasons.end(), engine->why) == chosen.reasons.end())
+        chosen.reasons.push_back(engine->why);
     }
     for (Choice& one : found) candidates.push_back(std::move(one));
     if (options.progress) options.progress(static_cast<double>(++done), all);
   });
   if (stopped()) return chosen;
   if (candidates.empty())
-    throw BadInput({"", 0, 0}, fmt::format("none of {} combinations can run{}", chosen.combinations,
-                                           chosen.reasons.empty() ? ": more GPUs than --gpus allows" : ": " + chosen.reasons.front()));
+    throw BadInput({"", 0, 0},
+                   fmt::format("none of {} combinations can run{}", chosen.combinations,
+                               chosen.reasons.empty() ? ": more GPUs than --gpus allows" : ": " + chosen.reasons.front()));
   std::sort(chosen.reasons.begin(), chosen.reasons.end());
   // Whichever thread found them: in one order.
   const auto names = [](const Choice& choice) {
     const Engine& own = *choice.engine;
-    return std::tie(own.hardware, own.type, own.cache_bits, own.tensor_parallel, own.expert_parallel, choice.replicas, own.draft->label);
+    return std::tie(own.hardware, own.type, own.cache_bits, own.tensor_parallel, own.expert_parallel, choice.replicas,
+                    own.draft->label);
   };
   std::sort(candidates.begin(), candidates.end(), [&](const Choice& a, const Choice& b) { return names(a) < names(b); });
   std::vector<Choice> open;
@@ -225,11 +235,15 @@ Chosen choose(const Question& question, const SearchOptions& options) {
     chosen.do_not_fit += one.estimate.verdict == Verdict::does_not_fit ? 1 : 0;
     chosen.overloaded += one.estimate.verdict == Verdict::overloaded ? 1 : 0;
     chosen.miss_slo += one.estimate.verdict == Verdict::misses_slo ? 1 : 0;
-    if (one.estimate.verdict == Verdict::kept && question.objective == Objective::cost && std::isnan(one.estimate.dollars_per_million))
-      throw BadInput({"--price", 0, 0}, fmt::format("the cost of {} per hour is not known, allowed: {}=DOLLARS", one.engine->hardware, one.engine->hardware));
-    if (one.estimate.verdict == Verdict::kept && question.objective == Objective::joules && std::isnan(one.estimate.joules_per_token))
-      throw BadInput({"--hardware", 0, 0}, fmt::format("the power of {} is not known, allowed: {{preset: {}, power: {{limit_w: WATTS}}}}",
-                                                       one.engine->hardware, one.engine->hardware));
+    if (one.estimate.verdict == Verdict::kept && question.objective == Objective::cost &&
+        std::isnan(one.estimate.dollars_per_million))
+      throw BadInput({"--price", 0, 0}, fmt::format("the cost of {} per hour is not known, allowed: {}=DOLLARS",
+                                                    one.engine->hardware, one.engine->hardware));
+    if (one.estimate.verdict == Verdict::kept && question.objective == Objective::joules &&
+        std::isnan(one.estimate.joules_per_token))
+      throw BadInput({"--hardware", 0, 0},
+                     fmt::format("the power of {} is not known, allowed: {{preset: {}, power: {{limit_w: WATTS}}}}",
+                                 one.engine->hardware, one.engine->hardware));
     (one.estimate.verdict == Verdict::kept ? open : chosen.others).push_back(std::move(one));
   }
   std::stable_sort(open.begin(), open.end(), [&](const Choice& a, const Choice& b) {
@@ -244,12 +258,12 @@ Chosen choose(const Question& question, const SearchOptions& options) {
   std::size_t next = 0;
   while (next < open.size() && chosen.simulated < kSimulatedEach * question.shown && !stopped()) {
     std::sort(kept.begin(), kept.end());
-    if (kept.size() >= question.shown &&
-        kEstimatesMiss * open[next].objective(question.objective) >= kept[question.shown - 1])
+    if (kept.size() >= question.shown && kEstimatesMiss * open[next].objective(question.objective) >= kept[question.shown - 1])
       break;
     if (kept.size() >= 2 * question.shown) break;
     constexpr std::size_t kTogether = 4;  // whatever the threads: which settings are simulated does not depend on them
-    const std::size_t count = std::min<std::size_t>({kTogether, open.size() - next, kSimulatedEach * question.shown - chosen.simulated});
+    const std::size_t count =
+        std::min<std::size_t>({kTogether, open.size() - next, kSimulatedEach * question.shown - chosen.simulated});
     for_each(count, options.threads, [&](std::size_t i) {
       Choice& one = open[next + i];
       Diagnostics diagnostics;
@@ -340,15 +354,19 @@ const std::vector<report::Column<ChoiceLine>>& choice_columns() {
       {"rank", "1", "place among the settings that keep the SLO, from 1; empty for others",
        [](const Line& line) { return line.rank > 0 ? std::to_string(line.rank) : ""; }},
       {"outcome", "",
-       "kept or misses_slo of simulated servers; not_simulated; or the result of the estimate: does_not_fit, overloaded_by_estimate, "
+       "kept or misses_slo of simulated servers; not_simulated; or the result of the estimate: does_not_fit, "
+       "overloaded_by_estimate, "
        "misses_slo_by_estimate",
        [](const Line& line) { return outcome_of(*line.choice); }},
       {"hardware", "", "the GPU", text([](const Choice& one) { return one.engine->hardware; })},
       {"tensor_parallel", "GPUs", "GPUs of one engine", text([](const Choice& one) { return one.engine->tensor_parallel; })},
-      {"expert_parallel", "GPUs", "GPUs that share the experts", text([](const Choice& one) { return one.engine->expert_parallel; })},
+      {"expert_parallel", "GPUs", "GPUs that share the experts",
+       text([](const Choice& one) { return one.engine->expert_parallel; })},
       {"replicas", "1", "engines", text([](const Choice& one) { return one.replicas; })},
-      {"dtype", "", "type of the target's weights; empty: that of its file", text([](const Choice& one) { return one.engine->type; })},
-      {"kv_bits", "bits", "of a cached key or value; empty: that of its file", text([](const Choice& one) { return one.engine->cache_bits; })},
+      {"dtype", "", "type of the target's weights; empty: that of its file",
+       text([](const Choice& one) { return one.engine->type; })},
+      {"kv_bits", "bits", "of a cached key or value; empty: that of its file",
+       text([](const Choice& one) { return one.engine->cache_bits; })},
       {"draft", "", "what drafts", text([](const Choice& one) { return one.engine->draft->label; })},
       {"acceptance", "", "where its acceptance is from", text([](const Choice& one) { return one.engine->draft->source; })},
       {"acceptance_text", "", "the text that it was measured on; empty: given, or not stated",
@@ -360,7 +378,8 @@ const std::vector<report::Column<ChoiceLine>>& choice_columns() {
       {"tokens_per_second", "1/s", "output tokens of all engines", real(tokens)},
       {"tokens_per_second_low", "1/s", "lower bound of its 95 % interval", side(tokens, Objective::tokens, -1.0)},
       {"tokens_per_second_high", "1/s", "upper bound", side(tokens, Objective::tokens, 1.0)},
-      {"tokens_per_second_per_gpu", "1/s", "tokens_per_second / GPUs", real([](const Choice& one) { return one.tokens_per_second() / one.gpus(); })},
+      {"tokens_per_second_per_gpu", "1/s", "tokens_per_second / GPUs",
+       real([](const Choice& one) { return one.tokens_per_second() / one.gpus(); })},
       {"mean_ttft_ms", "ms", "time to first token", real([](const Choice& one) { return one.ttft_ms(); })},
       {"p99_ttft_ms", "ms", "of the simulated server", simulated([](const serve::Summary& s) { return s.ttft_ms.p99; })},
       {"mean_tpot_ms", "ms", "time per output token", real([](const Choice& one) { return one.tpot_ms(); })},

@@ -21,9 +21,10 @@ struct Choice {
   Estimate estimate;
   std::optional<serve::Summary> summary;  // of the simulated server; nothing: the estimate ruled it out, or others are better
   bool keeps_slo = false;                 // of the simulated server
-  double capacity = std::numeric_limits<double>::quiet_NaN();  // requests per second that the server completes; NaN: not asked, or unknown
+  double capacity =
+      std::numeric_limits<double>::quiet_NaN();  // requests per second that the server completes; NaN: not asked, or unknown
   double keeps_up = std::numeric_limits<double>::quiet_NaN();  // probability that the capacity is above the rate; NaN: the same
-  bool tied = false;  // the difference to the best is within the standard error of their comparison
+  bool tied = false;    // the difference to the best is within the standard error of their comparison
   bool pareto = false;  // no other is at least as good in the objective and in time per output token, and better in one
 
   [[nodiscard]] double gpus() const { return estimate.gpus; }
@@ -43,11 +44,11 @@ struct Chosen {
   std::vector<Choice> ranked;  // simulated ones that keep the SLO, best first
   std::vector<Choice> others;  // all others: simulated ones that miss it first, then by their estimate
   std::size_t combinations = 0;
-  std::size_t cannot_run = 0;      // types, cuts or draft lengths that the GPU, the model or the draft does not have
-  std::size_t above_gpus = 0;      // more GPUs than allowed
-  std::size_t do_not_fit = 0;      // into memory
-  std::size_t overloaded = 0;      // by the estimate, even without queues
-  std::size_t miss_slo = 0;        // the same
+  std::size_t cannot_run = 0;  // types, cuts or draft lengths that the GPU, the model or the draft does not have
+  std::size_t above_gpus = 0;  // more GPUs than allowed
+  std::size_t do_not_fit = 0;  // into memory
+  std::size_t overloaded = 0;  // by the estimate, even without queues
+  std::size_t miss_slo = 0;    // the same
   std::size_t simulated = 0;
   std::vector<std::string> reasons;  // why combinations cannot run, each once
 };

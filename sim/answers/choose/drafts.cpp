@@ -65,8 +65,9 @@ std::vector<Table> tables(int longest) {
     // A draft in braces is another model than the preset.
     if (table.draft.find('{') != std::string::npos) continue;
     const int stated = std::min(longest, static_cast<int>(table.of_chain().size()));
-    list.push_back({preset.name, name_of(table.draft, table.draft_where), name_of(table.target, table.target_where), text_in(std::string(preset.text)),
-                    table.unverified, plan::table_acceptance(preset.name, {preset.path, 0, 0}, stated)});
+    list.push_back({preset.name, name_of(table.draft, table.draft_where), name_of(table.target, table.target_where),
+                    text_in(std::string(preset.text)), table.unverified,
+                    plan::table_acceptance(preset.name, {preset.path, 0, 0}, stated)});
   }
   return list;
 }
@@ -93,7 +94,8 @@ std::vector<double> errors_between_texts(const std::vector<Table>& all, int long
 }
 
 // The table of that draft: of this target before one of any, and on the wanted text before another.
-const Table* table_for(const std::vector<Table>& all, const std::string& draft, const std::string& target, const std::string& text) {
+const Table* table_for(const std::vector<Table>& all, const std::string& draft, const std::string& target,
+                       const std::string& text) {
   const Table* best = nullptr;
   int most = -1;
   for (const Table& one : all) {
@@ -109,7 +111,8 @@ const Table* table_for(const std::vector<Table>& all, const std::string& draft, 
 // Whether a server can draft for the target with it, as far as the two files say.
 bool fits(const cost::ModelShape& target, const cost::ModelShape& draft) {
   if (draft.name == target.name) return false;
-  if (draft.on_target()) return draft.name.find(target.name) != std::string::npos && cost::made_for_another(target, draft).empty();
+  if (draft.on_target())
+    return draft.name.find(target.name) != std::string::npos && cost::made_for_another(target, draft).empty();
   constexpr double kSmall = 0.25;  // of the target's parameters
   return draft.drafter.empty() && draft.vocab == target.vocab && draft.total_parameters() <= kSmall * target.total_parameters();
 }
@@ -120,7 +123,8 @@ DraftChoices draft_choices(const DraftQuestion& question) {
   const Location at_draft{"--draft", 0, 0};
   constexpr std::array<std::string_view, 4> kTexts = {"chat", "code", "extraction", "maths"};
   if (std::find(kTexts.begin(), kTexts.end(), question.text) == kTexts.end())
-    throw BadInput({"--text", 0, 0}, fmt::format("{}, allowed: {}", config::quote_for_message(question.text), fmt::join(kTexts, ", ")));
+    throw BadInput({"--text", 0, 0},
+                   fmt::format("{}, allowed: {}", config::quote_for_message(question.text), fmt::join(kTexts, ", ")));
   const cost::ModelShape target = shape_of(question.target, {"--target", 0, 0});
   const std::vector<Table> all = tables(question.longest);
   const std::vector<double> errors = errors_between_texts(all, question.longest);
@@ -132,13 +136,18 @@ DraftChoices draft_choices(const DraftQuestion& question) {
     const Table* const table = table_for(all, shape, target.name, question.text);
     if (alpha == question.alpha.end() && table == nullptr) alpha = question.alpha.find("");
     if (alpha != question.alpha.end()) {
-      choices.drafts.push_back({label, model, fmt::format("alpha {:g}", alpha->second), true,
-                                plan::constant_acceptance(alpha->second, question.longest), "", false, {}});
+      choices.drafts.push_back({label,
+                                model,
+                                fmt::format("alpha {:g}", alpha->second),
+                                true,
+                                plan::constant_acceptance(alpha->second, question.longest),
+                                "",
+                                false,
+                                {}});
       return true;
     }
     if (table == nullptr) return false;
-    choices.drafts.push_back(
-        {label, model, table->name, true, table->curve, table->text, table->unverified, errors});
+    choices.drafts.push_back({label, model, table->name, true, table->curve, table->text, table->unverified, errors});
     return true;
   };
   const auto take_model = [&](const std::string& name) { return take(name, name, name, shape_of(name, at_draft).name); };
@@ -148,7 +157,8 @@ DraftChoices draft_choices(const DraftQuestion& question) {
     for (const cost::Preset& preset : cost::presets()) {
       if (preset.kind != cost::PresetKind::model) continue;
       const cost::ModelShape shape = shape_of(preset.name, {preset.path, 0, 0});
-      const bool paired = std::any_of(all.begin(), all.end(), [&](const Table& one) { return one.draft == shape.name && one.target == target.name; });
+      const bool paired = std::any_of(all.begin(), all.end(),
+                                      [&](const Table& one) { return one.draft == shape.name && one.target == target.name; });
       if (!paired && !fits(target, shape)) continue;
       if (!take_model(preset.name)) choices.left_out.push_back(preset.name);
     }
@@ -161,15 +171,19 @@ DraftChoices draft_choices(const DraftQuestion& question) {
     }
     const bool known = name == "ngram" ? take("ngram", "n-gram", "none", "none") : take_model(name);
     if (!known)
-      throw BadInput(at_draft, fmt::format("no published acceptance of {} for {}, allowed: --alpha {}=0.7", name, question.target, name));
+      throw BadInput(at_draft,
+                     fmt::format("no published acceptance of {} for {}, allowed: --alpha {}=0.7", name, question.target, name));
   }
   const auto by_label = [](const DraftChoice& a, const DraftChoice& b) { return a.label == b.label; };
   for (auto one = choices.drafts.begin(); one != choices.drafts.end(); ++one)
-    choices.drafts.erase(std::remove_if(one + 1, choices.drafts.end(), [&](const DraftChoice& other) { return by_label(*one, other); }),
-                         choices.drafts.end());
+    choices.drafts.erase(
+        std::remove_if(one + 1, choices.drafts.end(), [&](const DraftChoice& other) { return by_label(*one, other); }),
+        choices.drafts.end());
   for (const auto& [name, unused] : question.alpha)
     if (!name.empty() && std::none_of(choices.drafts.begin(), choices.drafts.end(),
-                                      [&, wanted = name == "ngram" ? std::string("n-gram") : name](const DraftChoice& one) { return one.label == wanted; }))
+                                      [&, wanted = name == "ngram" ? std::string("n-gram") : name](const DraftChoice& one) {
+                                        return one.label == wanted;
+                                      }))
       throw BadInput({"--alpha", 0, 0}, fmt::format("of {}, which is no draft that is tried, allowed: a name of --draft", name));
   return choices;
 }

@@ -36,7 +36,8 @@ Engine make_engine(const Question& question, Engine engine) {
   cost::PresetChoice target = model_choice(question.target, "--target", engine.tensor_parallel);
   if (!engine.type.empty()) target.changes.push_back({"dtype", engine.type, at("--dtype")});
   if (!engine.cache_bits.empty()) target.changes.push_back({"kv_bits", engine.cache_bits, at("--kv-bits")});
-  if (engine.expert_parallel > 1) target.changes.push_back({"expert_parallel", std::to_string(engine.expert_parallel), at("--expert-parallel")});
+  if (engine.expert_parallel > 1)
+    target.changes.push_back({"expert_parallel", std::to_string(engine.expert_parallel), at("--expert-parallel")});
   diagnostics.throw_if_any();  // names and figures that hold for every combination
   if (const auto changes = question.changes(engine.hardware); !changes.empty()) {
     deployment.hardware = cost::read_hardware(cost::PresetChoice{engine.hardware, at("--hardware"), changes}, diagnostics);
@@ -58,12 +59,13 @@ Engine make_engine(const Question& question, Engine engine) {
   if (!diagnostics.empty())
     engine.why = diagnostics.list().front().message;
   else if (static_cast<double>(engine.tensor_parallel) > deployment.hardware.linked_gpus)
-    engine.why = fmt::format("{} GPUs, allowed: {:g}, which the links of {} join", engine.tensor_parallel, deployment.hardware.linked_gpus,
-                             engine.hardware);
+    engine.why = fmt::format("{} GPUs, allowed: {:g}, which the links of {} join", engine.tensor_parallel,
+                             deployment.hardware.linked_gpus, engine.hardware);
   else if (const int longest = engine.draft->curve.longest();
            engine.draft->drafts && !question.lengths.empty() &&
            std::none_of(question.lengths.begin(), question.lengths.end(), [&](std::int64_t length) { return length <= longest; }))
-    engine.why = fmt::format("no draft length of {} is at most {}, the longest of {}", fmt::join(question.lengths, ", "), longest, engine.draft->label);
+    engine.why = fmt::format("no draft length of {} is at most {}, the longest of {}", fmt::join(question.lengths, ", "), longest,
+                             engine.draft->label);
   else
     engine.cost = cost::make_roofline(std::move(deployment));
   return engine;
@@ -72,8 +74,8 @@ Engine make_engine(const Question& question, Engine engine) {
 EnginePlans::EnginePlans(const Engine& engine, const MeanLoad& load, const std::vector<std::int64_t>& lengths)
     : engine_(engine), load_(load), lengths_(lengths), context_(load.prompt + 0.5 * load.output) {
   const bool drafts = engine.draft->drafts;
-  largest_ = static_cast<int>(std::min<double>(
-      kMostBatch, plan::largest_batch(*engine.cost, load.prompt + load.output, 1, drafts ? cost::Kept::both : cost::Kept::target)));
+  largest_ = static_cast<int>(std::min<double>(kMostBatch, plan::largest_batch(*engine.cost, load.prompt + load.output, 1,
+                                                                               drafts ? cost::Kept::both : cost::Kept::target)));
   if (largest_ < 1) return;
   const cost::Pass prompt{1.0, std::max(1.0, std::round(load.prompt)), 0.0, 1.0};
   prompt_ = engine.cost->pass(cost::Role::target, prompt);
@@ -160,13 +162,15 @@ Estimate EnginePlans::estimate(double replicas, const serve::Slo& slo) {
   result.joules_per_token = result.dollars_per_million = std::nan("");
   if (const cost::PowerDraw* const power = cost::power_of(*engine_.cost)) {
     const double rounds = requests * load_.output / (batch * point.tokens_per_round);
-    const double watts = power->idle_w + requests * prompt_.work_joules + rounds * (point.time.draft.work_joules + point.time.verify.work_joules);
+    const double watts =
+        power->idle_w + requests * prompt_.work_joules + rounds * (point.time.draft.work_joules + point.time.verify.work_joules);
     result.joules_per_token = static_cast<double>(engine_.tensor_parallel) * watts / (requests * load_.output);
     result.power_error = power->spread;
   }
   if (const std::optional<double> dollars = cost::dollars(*engine_.cost, 1.0))
     result.dollars_per_million = 1e6 * *dollars / (requests * load_.output);
-  const bool kept = (!slo.tpot_ms || kEstimatesMiss * result.tpot_ms <= *slo.tpot_ms) && (!slo.ttft_ms || kEstimatesMiss * result.ttft_ms <= *slo.ttft_ms);
+  const bool kept = (!slo.tpot_ms || kEstimatesMiss * result.tpot_ms <= *slo.tpot_ms) &&
+                    (!slo.ttft_ms || kEstimatesMiss * result.ttft_ms <= *slo.ttft_ms);
   result.verdict = kept ? Estimate::Verdict::kept : Estimate::Verdict::misses_slo;
   return result;
 }

@@ -18,8 +18,8 @@ struct MeanLoad {
   double prompt = 1.0;
   double output = 1.0;
   double longest = 0.0;  // tokens of the longest request with its output
-  double rate = 0.0;   // requests per second; 0: `users` decide
-  double users = 0.0;  // requests in flight at most; 0: no limit
+  double rate = 0.0;     // requests per second; 0: `users` decide
+  double users = 0.0;    // requests in flight at most; 0: no limit
 };
 
 // A server may be better than its estimate by this factor. All limits and ranks of estimates leave this margin.
@@ -56,7 +56,7 @@ struct Estimate {
   plan::PlanPoint point;  // the round
   double context = 0.0;
   double longest = 0.0;  // tokens of a sequence that the server must take
-  bool closed = false;  // users decide how many requests come, and send more to a faster server
+  bool closed = false;   // users decide how many requests come, and send more to a faster server
   [[nodiscard]] double tokens_per_gpu() const { return tokens_per_second / gpus; }
 };
 

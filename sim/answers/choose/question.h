@@ -52,7 +52,7 @@ struct Question {
 // Which drafts to take for a target.
 struct DraftQuestion {
   std::string target;
-  std::vector<std::string> named;      // names, "ngram", "none"; {"all"}: all that fit
+  std::vector<std::string> named;       // names, "ngram", "none"; {"all"}: all that fit
   std::map<std::string, double> alpha;  // by name; "": of every draft without a table
   std::string text = "chat";            // tables on this kind of text are preferred
   int longest = 8;

@@ -87,7 +87,8 @@ void add_energy(serve::Summary& summary, const ServeExperiment& experiment, cons
   const double engines = experiment.replicas + experiment.prefill_engines;
   const double gpus_each = cost::gpus_of(*experiment.cost);
   summary.gpus = engines * gpus_each;
-  if (const std::optional<double> dollars = cost::dollars(*experiment.cost, summary.duration_s)) summary.dollars = engines * *dollars;
+  if (const std::optional<double> dollars = cost::dollars(*experiment.cost, summary.duration_s))
+    summary.dollars = engines * *dollars;
   const cost::PowerDraw* const power = cost::power_of(*experiment.cost);
   if (power == nullptr) return;
   double work = 0.0;

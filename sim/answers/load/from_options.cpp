@@ -252,7 +252,9 @@ void take_speculation(const ServeRequest& request, Composer& composer, Diagnosti
   constexpr std::size_t kUsualLength = 3;
   if (!request.policy && (request.position_rates || request.alpha) && composer.lacks(path, "policy")) {
     const std::size_t stated = request.position_rates ? request.position_rates->size() : kUsualLength;
-    composer.set({path + ".policy", policy_of(fmt::format("fixed:{}", std::clamp<std::size_t>(stated, 1, kUsualLength)), diagnostics), {}});
+    composer.set({path + ".policy",
+                  policy_of(fmt::format("fixed:{}", std::clamp<std::size_t>(stated, 1, kUsualLength)), diagnostics),
+                  {}});
   }
   composer.take("method", request.method, path + ".method");
 }

@@ -20,8 +20,8 @@ struct ServeRequest {
   std::optional<std::string> target;
   std::optional<std::string> draft;
   std::optional<std::string> tensor_parallel;
-  std::optional<std::string> dtype;   // the target's data types, as in a model file
-  std::optional<std::string> engine;  // engine that adds host and launch times
+  std::optional<std::string> dtype;             // the target's data types, as in a model file
+  std::optional<std::string> engine;            // engine that adds host and launch times
   std::optional<std::string> power_cap;         // watts of each GPU
   std::optional<std::string> dollars_per_hour;  // of each GPU
   std::optional<std::string> rate;

@@ -65,7 +65,8 @@ std::string in_words(const Change& change, double latency_error, const char* uni
 }
 
 // Of a job: the makespan decides. One job has one makespan, so the interval by requests is that of the TPOT's ratio.
-std::string job_verdict(const serve::Summary& plain, const serve::Summary& speculative, const Change& tpot, double latency_error) {
+std::string job_verdict(const serve::Summary& plain, const serve::Summary& speculative, const Change& tpot,
+                        double latency_error) {
   const Change makespan{plain.duration_s, speculative.duration_s, tpot.half_width};
   const std::string whether = plan::verdict_text(makespan.gain(latency_error));
   return fmt::format("speculation for this job {}{}: makespan {}, output tokens/s {} -> {} ({})",
@@ -111,9 +112,8 @@ std::string single_verdict(const serve::SimulationResult& plain, const serve::Su
   const std::string throughput =
       limited ? fmt::format("output tokens/s {} -> {} ({})", digits(before), digits(after), percent(before, after))
               : "both servers keep up with the load";
-  const std::string waiting = limited && !closed
-                                  ? "TTFT grows without limit on an overloaded server"
-                                  : fmt::format("mean TTFT {}", in_words(first, latency_error));
+  const std::string waiting = limited && !closed ? "TTFT grows without limit on an overloaded server"
+                                                 : fmt::format("mean TTFT {}", in_words(first, latency_error));
   return fmt::format("speculation at this load {}{}: mean TPOT {}, {}; {}", whether.starts_with("too") ? "is " : "", whether,
                      in_words(each, latency_error), waiting, throughput);
 }

@@ -80,7 +80,8 @@ std::string crossing(const std::vector<Pair>& pairs, const std::vector<bool>& pa
   // The loads around the crossing, whose ratios determine it.
   const auto after = static_cast<std::size_t>(std::find(pays.begin(), pays.end(), false) - pays.begin());
   bool told = true;
-  for (const std::size_t i : {after - 1, after}) told = told && tells_waits(*pairs[i].plain) && tells_waits(*pairs[i].speculative);
+  for (const std::size_t i : {after - 1, after})
+    told = told && tells_waits(*pairs[i].plain) && tells_waits(*pairs[i].speculative);
   return fmt::format("; the curves cross at {} {}", load_name(load),
                      with_interval(mean.value, load != Load::rate || told ? report::half_width(mean) : NAN));
 }

@@ -62,7 +62,8 @@ bool is_domino(const Deployment& d) { return drafts_as(d, "domino"); }
 // Drafters that an engine does not support. Only SGLang supports Domino.
 std::string unserved(const Deployment& d, bool takes_domino) {
   for (const char* word : {"domino", "dflare", "hydra"})
-    if (drafts_as(d, word) && !(takes_domino && is_domino(d))) return fmt::format("it supports no drafters of this kind ({})", word);
+    if (drafts_as(d, word) && !(takes_domino && is_domino(d)))
+      return fmt::format("it supports no drafters of this kind ({})", word);
   return "";
 }
 bool is_pard(const Deployment& d) { return d.draft && !is_head(d) && d.draft->one_pass; }
@@ -117,7 +118,8 @@ bool starts(const ServerFit& fit, const Asked& asked, EngineCommand& own) {
     return false;
   }
   if (fit.past_model)
-    own.notes.push_back(fmt::format("a context of {:.0f} tokens is longer than the model's own, which the server keeps to", asked.context));
+    own.notes.push_back(
+        fmt::format("a context of {:.0f} tokens is longer than the model's own, which the server keeps to", asked.context));
   return true;
 }
 
@@ -204,11 +206,12 @@ EngineCommand vllm(const Deployment& d, const Asked& asked) {
   // Pull request 45953 keeps full graphs with the second model runner, which dense models get from 0.25 on and others by this
   // variable. _maybe_disable_dynamic_sd_for_data_parallel of vllm/config/vllm.py drops the table where GPUs share experts.
   if (!asked.by_batch.empty())
-    own.notes.emplace_back(
-        shares_experts(d)
-            ? "num_speculative_tokens_per_batch_size is ignored with data parallelism: every step drafts the longest of these lengths"
-            : "num_speculative_tokens_per_batch_size needs vLLM 0.24 or later; without VLLM_USE_V2_MODEL_RUNNER=1 the full CUDA graphs "
-              "are lost with it (7 to 22 % of TPOT in issue 49548), which this plan does not include");
+    own.notes.emplace_back(shares_experts(d)
+                               ? "num_speculative_tokens_per_batch_size is ignored with data parallelism: every step drafts the "
+                                 "longest of these lengths"
+                               : "num_speculative_tokens_per_batch_size needs vLLM 0.24 or later; without "
+                                 "VLLM_USE_V2_MODEL_RUNNER=1 the full CUDA graphs "
+                                 "are lost with it (7 to 22 % of TPOT in issue 49548), which this plan does not include");
   ServerCommand command(vllm_flags());
   command.add_word(path_of(*d.target));
   if (shards != 1.0) command.add(FlagUse::tensor_parallel, shards);
@@ -222,7 +225,7 @@ EngineCommand vllm(const Deployment& d, const Asked& asked) {
   if (asked.batch > cost::vllm_step(d.hardware).requests) command.add(FlagUse::requests, asked.batch);
   if (draft_length > 0)
     command.add(FlagUse::speculation,
-              fmt::format("'{{{}, \"num_speculative_tokens\": {}{}}}'", draft, draft_length, table_vllm(asked.by_batch)));
+                fmt::format("'{{{}, \"num_speculative_tokens\": {}{}}}'", draft, draft_length, table_vllm(asked.by_batch)));
   own.command = command.text();
   return own;
 }
@@ -254,7 +257,8 @@ EngineCommand sglang(const Deployment& d, const Asked& asked) {
   }
   // _handle_speculative_decoding of server_args.py, and _handle_dflash.
   if (draft_length > 0 && shares_experts(d) && (!d.draft || !is_head(d) || (is_dflash(d) && !is_dspark(d)))) {
-    own.notes.emplace_back("it drafts by EAGLE heads, modules and DSpark alone where GPUs share the experts (--enable-dp-attention)");
+    own.notes.emplace_back(
+        "it drafts by EAGLE heads, modules and DSpark alone where GPUs share the experts (--enable-dp-attention)");
     return own;
   }
   if (!caches(d, {8.0}, own)) return own;
@@ -271,7 +275,8 @@ EngineCommand sglang(const Deployment& d, const Asked& asked) {
   }
   if (d.target->kv_bits < 16.0) command.add(FlagUse::keys, "fp8_e4m3");
   add_offload(command, *d.target);
-  if (const double all = asked.batch * d.target->expert_parallel; draft_length > 0 && all > cost::kSglangRunsSpeculating) command.add(FlagUse::requests, all);
+  if (const double all = asked.batch * d.target->expert_parallel; draft_length > 0 && all > cost::kSglangRunsSpeculating)
+    command.add(FlagUse::requests, all);
   if (is_dflash(d)) {
     // DFlash's block counts the token before the drafts, DSpark's does not.
     command.add(FlagUse::speculation, is_dspark(d) ? "DSPARK" : "DFLASH");
@@ -374,7 +379,8 @@ EngineCommand llama_cpp(const Deployment& d, const Asked& asked) {
     command.add(FlagUse::lookup_drafts, draft_length);
   }
   own.command = command.text();
-  if (vocabularies_differ(d)) own.notes.push_back(vocabularies(d) + ": accepted, if the tokens that both have are the same texts");
+  if (vocabularies_differ(d))
+    own.notes.push_back(vocabularies(d) + ": accepted, if the tokens that both have are the same texts");
   return own;
 }
 
@@ -428,22 +434,25 @@ EngineCommand tensorrt(const Deployment& d, const Asked& asked) {
   if (shares_experts(d)) options.emplace_back("enable_attention_dp: true");
   if (d.target->kv_bits < 16.0) options.emplace_back("kv_cache_config: {dtype: fp8}");
   if (asked.draft_length > 0)
-    options.push_back(fmt::format("speculative_config: {{{}, max_draft_len: {}{}}}", draft, asked.draft_length, table_tensorrt(asked.by_batch)));
+    options.push_back(fmt::format("speculative_config: {{{}, max_draft_len: {}{}}}", draft, asked.draft_length,
+                                  table_tensorrt(asked.by_batch)));
   const char* const file = asked.draft_length > 0 ? "speculative.yaml" : "options.yaml";
   if (!options.empty()) command.add(FlagUse::options_file, file);
-  own.command = options.empty() ? command.text() : fmt::format("echo '{{{}}}' > {} && {}", fmt::join(options, ", "), file, command.text());
+  own.command =
+      options.empty() ? command.text() : fmt::format("echo '{{{}}}' > {} && {}", fmt::join(options, ", "), file, command.text());
   return own;
 }
 
 struct Server {
   std::string_view name;
   std::string_view engine;  // its engine presets and its library of kernels begin with this word
-  bool takes_lengths;  // draft lengths by batch
-  bool that_rise;      // and lengths that rise with the batch
+  bool takes_lengths;       // draft lengths by batch
+  bool that_rise;           // and lengths that rise with the batch
   EngineCommand (*command)(const Deployment&, const Asked&);
 };
 constexpr std::array kServers = {Server{"vLLM", "vllm", true, true, vllm}, Server{"SGLang", "sglang", false, false, sglang},
-                                 Server{"llama.cpp", "llama_cpp", false, false, llama_cpp}, Server{"TensorRT-LLM", "trtllm", true, false, tensorrt}};
+                                 Server{"llama.cpp", "llama_cpp", false, false, llama_cpp},
+                                 Server{"TensorRT-LLM", "trtllm", true, false, tensorrt}};
 
 const Server* find_server(std::string_view name) {
   const auto* const found =
@@ -495,7 +504,8 @@ std::vector<EngineCommand> engine_commands(const cost::Deployment& deployment, i
   std::vector<EngineCommand> list;
   list.reserve(kServers.size());
   const std::vector<LengthRange> one_length;
-  for (const Server& server : kServers) list.push_back(command_for(server, deployment, {draft_length, batch, context, one_length}));
+  for (const Server& server : kServers)
+    list.push_back(command_for(server, deployment, {draft_length, batch, context, one_length}));
   return list;
 }
 
@@ -531,8 +541,9 @@ std::vector<std::string> pair_warnings(const cost::Deployment& deployment) {
     if (const std::string why = made_for_another(*deployment.target, *deployment.draft); !why.empty())
       list.push_back(why + ": no engine serves this pair");
     else if (!own.empty() && !target.empty() && own != target)
-      list.push_back(fmt::format("{} was trained for {}, the target is {}: expect fewer accepted drafts than are published for it",
-                                 deployment.draft->name, own, target));
+      list.push_back(
+          fmt::format("{} was trained for {}, the target is {}: expect fewer accepted drafts than are published for it",
+                      deployment.draft->name, own, target));
   }
   if (vocabularies_differ(deployment))
     list.push_back(fmt::format("{}: {}", vocabularies(deployment),

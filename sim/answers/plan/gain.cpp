@@ -2,16 +2,14 @@
 
 #include "sim/foundation/report/intervals.h"
 
-#include <boost/math/distributions/normal.hpp>
 #include <fmt/format.h>
+#include <boost/math/distributions/normal.hpp>
 
 #include <cmath>
 
 namespace specsim::plan {
 
-namespace {
-
-}  // namespace
+namespace {}  // namespace
 
 double Gain::ratio() const { return std::exp(logarithm); }
 double Gain::low() const { return std::exp(logarithm - report::kIn95 * error); }

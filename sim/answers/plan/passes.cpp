@@ -107,7 +107,9 @@ const std::vector<report::Column<PassLine>>& columns_of_passes() {
       time_column("host_ms", "host time that the GPU waits for", &cost::PassTime::host),
       time_column("sampling_ms", "time of turning logits into tokens", &cost::PassTime::sampling),
       joules_column("watts_per_gpu", "W", "power of each GPU's board over the pass; empty where it is not known",
-                    [](const Line& line) { return line.priced->joules / line.setting->shape().tensor_parallel / line.priced->time.total(); }),
+                    [](const Line& line) {
+                      return line.priced->joules / line.setting->shape().tensor_parallel / line.priced->time.total();
+                    }),
       joules_column("joules", "J", "energy of all GPUs' boards", [](const Line& line) { return line.priced->joules; }),
       joules_column("joules_low", "J", "lower bound of its 95 % interval",
                     [](const Line& line) { return line.priced->joules * std::exp(-report::kIn95 * line.priced->joules_error); }),

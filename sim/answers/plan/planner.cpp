@@ -161,7 +161,8 @@ Plan make_plan(const cost::CostModel& cost, const cost::Workload& workload, cons
       point.watts = spent->watts;
       point.power_error = spent->error;
     }
-    if (const std::optional<double> dollars = cost::dollars(cost, point.time.total())) point.dollars_per_million = 1e6 * *dollars / tokens;
+    if (const std::optional<double> dollars = cost::dollars(cost, point.time.total()))
+      point.dollars_per_million = 1e6 * *dollars / tokens;
     if (point.speedup > (plan.points.empty() ? 0.0 : plan.best_point().speedup)) plan.best = k;
     plan.points.push_back(point);
   }

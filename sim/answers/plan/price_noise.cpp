@@ -12,7 +12,8 @@ namespace {
 double of_rows(const RoundPrice& price) {
   const double rows = price.verified_rows;
   const double error = price.cost->kernel_error(cost::Role::target, {price.workload.batch, rows, price.workload.context, rows});
-  return std::sqrt(1.0 - price.cost->shared_variance(cost::Role::target)) * error * price.time.verify.total() / price.time.total();
+  return std::sqrt(1.0 - price.cost->shared_variance(cost::Role::target)) * error * price.time.verify.total() /
+         price.time.total();
 }
 double drafting(const RoundPrice& price) {
   return price.cost->kernel_error(cost::Role::draft, {price.workload.batch, 1.0, price.workload.context, 1.0}) *
@@ -45,8 +46,8 @@ double price_noise(const RoundPrice& a, const RoundPrice& b) {
     cost::FactorVector slope = cost::round_slope(a.time, a.workload, a.verified_rows);
     const cost::FactorVector other = cost::round_slope(b.time, b.workload, b.verified_rows);
     for (std::size_t i = 0; i < cost::kFactors; ++i) slope[i] -= other[i];
-    variance += cost::ratio_variance(*belief, slope) +
-                2.0 * square(a.cost->uncertainty()->discrepancy()) * (1.0 - cost::discrepancy_correlation(setting_of(a), setting_of(b)));
+    variance += cost::ratio_variance(*belief, slope) + 2.0 * square(a.cost->uncertainty()->discrepancy()) *
+                                                           (1.0 - cost::discrepancy_correlation(setting_of(a), setting_of(b)));
   }
   if (a.verified_rows != b.verified_rows) variance += of_rows(a) * of_rows(a) + of_rows(b) * of_rows(b);
   if (!one_draft(a, b)) variance += drafting(a) * drafting(a) + drafting(b) * drafting(b);

@@ -217,8 +217,9 @@ Ranking ranking_of(const Group& group, const Samples& samples, const std::vector
     const RoundPrice own = price_of(one.row);
     cost::RoundTime plain;
     plain.plain = plain.verify = own.time.plain;
-    one.gain = {std::log(one.speedup), std::hypot(price_noise({own.cost, own.workload, 1.0, plain}, own),
-                                                  one.speedup_half_width / report::half_width(1.0, one.replicates - 1.0, kRankingLevel) / one.speedup)};
+    one.gain = {std::log(one.speedup),
+                std::hypot(price_noise({own.cost, own.workload, 1.0, plain}, own),
+                           one.speedup_half_width / report::half_width(1.0, one.replicates - 1.0, kRankingLevel) / one.speedup)};
     ranking.contenders.push_back(std::move(one));
   }
   return ranking;

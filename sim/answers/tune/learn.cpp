@@ -14,8 +14,8 @@ namespace {
 // no factor expresses. Assumed, close to the results of scripts/results/tune_prior.py over the servers of results/tune.
 constexpr std::array<double, kMetrics> kNoise = {0.05, 0.025, 0.03};
 constexpr std::array<double, kMetrics> kDiscrepancies = {4.0, 1.0, 1.0};  // relative to that of TPOT
-constexpr double kTpotAndThroughput = -0.9;  // correlation of the two discrepancies
-constexpr double kSameLengths = 0.9;         // correlation of the acceptance errors of two runs
+constexpr double kTpotAndThroughput = -0.9;                               // correlation of the two discrepancies
+constexpr double kSameLengths = 0.9;                                      // correlation of the acceptance errors of two runs
 constexpr double kOtherLengths = 0.5;
 constexpr double kDegrees = 4.0;  // degrees of freedom of the noise
 constexpr int kRounds = 20;
@@ -76,15 +76,16 @@ double metrics_alike(std::size_t a, std::size_t b) {
 double discrepancy(const Row& a, const Row& b) {
   const double common = metrics_alike(a.metric, b.metric);
   if (common == 0.0) return 0.0;
-  return common * kDiscrepancies[a.metric] * a.of->prediction.discrepancy * kDiscrepancies[b.metric] * b.of->prediction.discrepancy *
-         cost::discrepancy_correlation(a.of->setting, b.of->setting);
+  return common * kDiscrepancies[a.metric] * a.of->prediction.discrepancy * kDiscrepancies[b.metric] *
+         b.of->prediction.discrepancy * cost::discrepancy_correlation(a.of->setting, b.of->setting);
 }
 
 Eigen::MatrixXd slopes(const std::vector<Row>& rows) {
   Eigen::MatrixXd matrix(static_cast<Eigen::Index>(rows.size()), static_cast<Eigen::Index>(cost::kFactors));
   for (std::size_t i = 0; i < rows.size(); ++i)
     for (std::size_t factor = 0; factor < cost::kFactors; ++factor)
-      matrix(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(factor)) = rows[i].of->prediction.slope[rows[i].metric][factor];
+      matrix(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(factor)) =
+          rows[i].of->prediction.slope[rows[i].metric][factor];
   return matrix;
 }
 
@@ -99,7 +100,9 @@ double noise(const Row& row) {
 double acceptance(const Row& a, const Row& b) {
   if (a.of->acceptance.source != b.of->acceptance.source) return 0.0;
   const auto sign = [](const Row& row) {
-    return row.metric == static_cast<std::size_t>(Metric::tpot) ? -1.0 : row.metric == static_cast<std::size_t>(Metric::throughput) ? 1.0 : 0.0;
+    return row.metric == static_cast<std::size_t>(Metric::tpot)         ? -1.0
+           : row.metric == static_cast<std::size_t>(Metric::throughput) ? 1.0
+                                                                        : 0.0;
   };
   const double common = a.of == b.of ? 1.0 : alike(a.of->run, b.of->run) ? kSameLengths : kOtherLengths;
   return common * a.of->acceptance.error * sign(a) * b.of->acceptance.error * sign(b);
@@ -116,7 +119,8 @@ Eigen::MatrixXd covariance(const std::vector<Row>& a, const std::vector<Row>& b,
 // The simulator's prediction with the factors at `mean`, by the slopes around `at`.
 Eigen::VectorXd expected(const std::vector<Row>& rows, const Eigen::VectorXd& shift) {
   Eigen::VectorXd values = slopes(rows) * shift;
-  for (std::size_t i = 0; i < rows.size(); ++i) values(static_cast<Eigen::Index>(i)) += rows[i].of->prediction.mean[rows[i].metric];
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    values(static_cast<Eigen::Index>(i)) += rows[i].of->prediction.mean[rows[i].metric];
   return values;
 }
 
@@ -141,7 +145,8 @@ Learned learn(const cost::FactorBelief& prior_belief, const std::vector<Evidence
   const Eigen::MatrixXd among = covariance(rows, rows, prior.covariance);
   const auto count = static_cast<Eigen::Index>(rows.size());
   Eigen::VectorXd found = -expected(rows, shift);
-  for (Eigen::Index i = 0; i < count; ++i) found(i) += *rows[static_cast<std::size_t>(i)].of->measured[rows[static_cast<std::size_t>(i)].metric];
+  for (Eigen::Index i = 0; i < count; ++i)
+    found(i) += *rows[static_cast<std::size_t>(i)].of->measured[rows[static_cast<std::size_t>(i)].metric];
 
   // Expectation-maximisation over the weights of the runs. A weight is the inverse of the run's noise variance relative to the
   // usual one.
@@ -162,7 +167,8 @@ Learned learn(const cost::FactorBelief& prior_belief, const std::vector<Evidence
       squares[row.run] += (noise_mean(i) * noise_mean(i) + left(i, i)) / noise(row);
       counts[row.run] += 1.0;
     }
-    for (std::size_t run = 0; run < evidence.size(); ++run) learned.fits[run].weight = (kDegrees + counts[run]) / (kDegrees + squares[run]);
+    for (std::size_t run = 0; run < evidence.size(); ++run)
+      learned.fits[run].weight = (kDegrees + counts[run]) / (kDegrees + squares[run]);
   }
 
   Belief posterior = prior;

@@ -5,8 +5,8 @@
 #include "sim/hardware/latency/deployment.h"
 #include "sim/hardware/latency/roofline.h"
 
-#include <boost/math/tools/roots.hpp>
 #include <fmt/format.h>
+#include <boost/math/tools/roots.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -55,7 +55,8 @@ Simulated simulate(const Benchmark& run, const cost::ServerFactors& factors, con
   const double of_tpot = sampling(serve::Latency::tpot, summary.tpot_ms.mean);
   return {{std::log(summary.ttft_ms.mean), std::log(summary.tpot_ms.mean), std::log(summary.output_throughput)},
           {sampling(serve::Latency::ttft, summary.ttft_ms.mean), of_tpot, of_tpot},
-          std::max(1.0, summary.mean_batch), summary.duration_s};
+          std::max(1.0, summary.mean_batch),
+          summary.duration_s};
 }
 
 // Whether the factor can change a measurement on this server. The others need no simulation.
@@ -65,15 +66,18 @@ bool acts(cost::Factor factor, const load::ServeExperiment& experiment) {
     return (deployment.target && has(*deployment.target)) || (deployment.draft && has(*deployment.draft));
   };
   switch (factor) {
-    case cost::Factor::experts: return any([](const cost::ModelShape& model) { return model.experts > 0.0; });
+    case cost::Factor::experts:
+      return any([](const cost::ModelShape& model) { return model.experts > 0.0; });
     case cost::Factor::communication:
       return any([](const cost::ModelShape& model) { return model.tensor_parallel * model.expert_parallel > 1.0; });
     case cost::Factor::verification:
     case cost::Factor::speculation:
     case cost::Factor::row:
     case cost::Factor::round:
-    case cost::Factor::draft_pass: return experiment.speculation.has_value();
-    default: return true;
+    case cost::Factor::draft_pass:
+      return experiment.speculation.has_value();
+    default:
+      return true;
   }
 }
 
@@ -99,7 +103,8 @@ bool is_fixed(double tokens) {
 }
 
 std::string lengths(double tokens, double spread) {
-  return is_fixed(tokens) ? fmt::format("{:.0f}", tokens) : fmt::format("{{lognormal: {{mean: {:.6g}, cv: {}}}}}", tokens, spread);
+  return is_fixed(tokens) ? fmt::format("{:.0f}", tokens)
+                          : fmt::format("{{lognormal: {{mean: {:.6g}, cv: {}}}}}", tokens, spread);
 }
 
 // Rates that fall geometrically and give `length` tokens per round.
@@ -166,8 +171,8 @@ Acceptance acceptance_of(const Run& run, const std::vector<Run>& known) {
     return {rates, kNoTexts, {}};
   }
   const double longer = std::max(0, run.draft_length - best->draft_length) / static_cast<double>(run.draft_length);
-  return {rates_at(stated_rates(*best), run.draft_length),
-          std::hypot(alike(run, *best) ? kSameTexts : kOtherTexts, 0.1 * longer), static_cast<std::size_t>(best - known.data())};
+  return {rates_at(stated_rates(*best), run.draft_length), std::hypot(alike(run, *best) ? kSameTexts : kOtherTexts, 0.1 * longer),
+          static_cast<std::size_t>(best - known.data())};
 }
 
 Benchmark benchmark_of(const load::ServeRequest& server, const Run& run, const std::vector<double>& position_rates) {

@@ -17,11 +17,11 @@ using Logarithms = std::array<double, kMetrics>;  // [Metric]
 
 // The prediction for one run.
 struct Prediction {
-  Logarithms mean{};                                      // logarithms of the metrics' means
-  std::array<cost::FactorVector, kMetrics> slope{};       // [Metric][Factor]: change of the logarithm per unit of the factor
-  double batch = 1.0;                                     // mean number of requests in a step
-  double prompt_tokens = 1.0;                             // mean per request
-  double seconds = 0.0;                                   // duration of the run
+  Logarithms mean{};                                 // logarithms of the metrics' means
+  std::array<cost::FactorVector, kMetrics> slope{};  // [Metric][Factor]: change of the logarithm per unit of the factor
+  double batch = 1.0;                                // mean number of requests in a step
+  double prompt_tokens = 1.0;                        // mean per request
+  double seconds = 0.0;                              // duration of the run
   Logarithms sampling{};     // standard deviations of the logarithms over other draws of the same requests
   double discrepancy = 0.0;  // standard deviation of the logarithm of TPOT that no factor expresses
 };
@@ -53,7 +53,6 @@ struct PredictOptions {
   std::function<void(double share)> progress;
 };
 // Simulates every run on a server with these factors, and again with each factor changed.
-std::vector<Prediction> predict(const std::vector<Benchmark>& runs, const cost::ServerFactors& at,
-                                const PredictOptions& options);
+std::vector<Prediction> predict(const std::vector<Benchmark>& runs, const cost::ServerFactors& at, const PredictOptions& options);
 
 }  // namespace specsim::tune

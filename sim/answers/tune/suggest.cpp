@@ -3,8 +3,8 @@
 #include <boost/random/mersenne_twister.hpp>
 #include <boost/random/normal_distribution.hpp>
 
-#include <Eigen/Dense>
 #include <fmt/format.h>
+#include <Eigen/Dense>
 
 #include <algorithm>
 #include <cmath>
@@ -27,7 +27,8 @@ using Vector = Eigen::VectorXd;
 
 // Load and lengths of a run.
 std::tuple<double, double, double, double> place_of(const Run& run) {
-  return {run.concurrency.value_or(0.0), run.rate.value_or(0.0), run.prompt_tokens.value_or(0.0), run.output_tokens.value_or(0.0)};
+  return {run.concurrency.value_or(0.0), run.rate.value_or(0.0), run.prompt_tokens.value_or(0.0),
+          run.output_tokens.value_or(0.0)};
 }
 
 // The choices of each decision, as candidates. The highest rate is a single decision among all candidates.
@@ -78,7 +79,8 @@ std::vector<double> normals(std::size_t count) {
 
 // Expected gain of the best choice if beliefs of the choices move by `move` times a standard normal, averaged over the
 // decisions.
-double gain(const Vector& mean, const Vector& move, const std::vector<std::vector<std::size_t>>& decisions, const std::vector<double>& draws) {
+double gain(const Vector& mean, const Vector& move, const std::vector<std::vector<std::size_t>>& decisions,
+            const std::vector<double>& draws) {
   double sum = 0.0;
   for (const auto& choices : decisions) {
     double now = -1e300;
@@ -123,8 +125,8 @@ double gain_of_all(const Vector& mean, const Matrix& covariance, const std::vect
 
 }  // namespace
 
-Suggested suggest(const std::vector<Run>& candidates, const TuneResult& belief, Question question, int draft_length, std::size_t count,
-                  const std::vector<Run>& measured) {
+Suggested suggest(const std::vector<Run>& candidates, const TuneResult& belief, Question question, int draft_length,
+                  std::size_t count, const std::vector<Run>& measured) {
   Speeds speeds = speeds_of(belief, question);
   const auto decisions = decisions_of(candidates, question, draft_length);
   const std::vector<double> draws = normals(kDraws);

@@ -15,7 +15,8 @@ namespace {
 
 constexpr int kLinearisations = 2;  // around the prior's mean, then around the posterior's
 
-std::vector<Benchmark> benchmarks_of(const TuneRequest& request, const std::vector<Run>& runs, std::vector<Acceptance>& acceptances) {
+std::vector<Benchmark> benchmarks_of(const TuneRequest& request, const std::vector<Run>& runs,
+                                     std::vector<Acceptance>& acceptances) {
   std::vector<Benchmark> benchmarks;
   for (const Run& run : runs) {
     acceptances.push_back(acceptance_of(run, request.runs));
@@ -30,7 +31,8 @@ std::vector<Evidence> evidence_of(const std::vector<Run>& runs, const std::vecto
   for (std::size_t i = 0; i < runs.size(); ++i) {
     Evidence one{runs[i], setting_of(runs[i], predictions[i]), predictions[i], acceptances[i], {}};
     for (std::size_t metric = 0; metric < kMetrics; ++metric)
-      if (runs[i].measured[metric] && std::isfinite(predictions[i].mean[metric])) one.measured[metric] = std::log(*runs[i].measured[metric]);
+      if (runs[i].measured[metric] && std::isfinite(predictions[i].mean[metric]))
+        one.measured[metric] = std::log(*runs[i].measured[metric]);
     evidence.push_back(one);
   }
   return evidence;
@@ -52,13 +54,15 @@ TuneResult tune(const TuneRequest& request) {
   const std::vector<Benchmark> cells = benchmarks_of(request, request.cells, cell_acceptances);
   const std::vector<Benchmark>& any = cells.empty() ? runs : cells;
   // Uses the server that speculates, if there is one, since its draft has factors too.
-  const auto with_draft = std::find_if(any.begin(), any.end(), [](const Benchmark& one) { return one.experiment.speculation.has_value(); });
+  const auto with_draft =
+      std::find_if(any.begin(), any.end(), [](const Benchmark& one) { return one.experiment.speculation.has_value(); });
   result.acceptances = cell_acceptances;
   result.prior = (with_draft != any.end() ? *with_draft : any.front()).experiment.cost->uncertainty()->factors().value();
   result.belief = result.prior;
   for (int pass = 0; pass < (runs.empty() ? 1 : kLinearisations); ++pass) {
     const bool last = pass + 1 == kLinearisations || runs.empty();
-    const std::vector<Evidence> evidence = evidence_of(request.runs, predict(runs, result.belief.mean, request.options), run_acceptances);
+    const std::vector<Evidence> evidence =
+        evidence_of(request.runs, predict(runs, result.belief.mean, request.options), run_acceptances);
     if (pass == 0)
       for (const Evidence& one : evidence) result.prior_means.push_back(one.prediction.mean);
     std::vector<Evidence> others;
@@ -78,13 +82,15 @@ std::vector<std::string> findings(const TuneResult& result) {
   const auto& infos = cost::factor_infos();
   const auto factor = [&](cost::Factor which) {
     const auto i = static_cast<std::size_t>(which);
-    return std::pair{result.belief.mean.values[i] - (infos[i].logarithm ? 0.0 : infos[i].mean), std::sqrt(result.belief.covariance[i][i])};
+    return std::pair{result.belief.mean.values[i] - (infos[i].logarithm ? 0.0 : infos[i].mean),
+                     std::sqrt(result.belief.covariance[i][i])};
   };
   const auto clear = [](const std::pair<double, double>& one) { return std::abs(one.first) > one.second; };
   const auto scaled = [&](cost::Factor which, const char* what) {
     if (const auto one = factor(which); clear(one))
-      sentences.push_back(fmt::format("{} {:.0f} % {} than estimated ({:+.0f} to {:+.0f} %)", what, 100.0 * std::abs(std::expm1(one.first)),
-                                      one.first > 0.0 ? "slower" : "faster", 100.0 * std::expm1(one.first - report::kIn95 * one.second),
+      sentences.push_back(fmt::format("{} {:.0f} % {} than estimated ({:+.0f} to {:+.0f} %)", what,
+                                      100.0 * std::abs(std::expm1(one.first)), one.first > 0.0 ? "slower" : "faster",
+                                      100.0 * std::expm1(one.first - report::kIn95 * one.second),
                                       100.0 * std::expm1(one.first + report::kIn95 * one.second)));
   };
   const auto added = [&](cost::Factor which, const char* per) {
@@ -118,8 +124,10 @@ std::string server_yaml(const TuneRequest& request, const TuneResult& result) {
   return text + "tuned:\n" + cost::belief_text(result.belief, 2);
 }
 
-std::string slopes_csv(const std::vector<Run>& cells, const std::vector<Prediction>& predictions, const std::vector<Acceptance>& acceptances) {
-  std::vector<std::string> header = {"run", "draft_length", "metric", "simulated", "batch", "prompt_tokens", "sampling_error", "acceptance_error"};
+std::string slopes_csv(const std::vector<Run>& cells, const std::vector<Prediction>& predictions,
+                       const std::vector<Acceptance>& acceptances) {
+  std::vector<std::string> header = {"run",   "draft_length",  "metric",         "simulated",
+                                     "batch", "prompt_tokens", "sampling_error", "acceptance_error"};
   for (const cost::FactorInfo& info : cost::factor_infos()) header.emplace_back(info.key);
   report::Csv csv(header);
   for (std::size_t i = 0; i < cells.size(); ++i) {

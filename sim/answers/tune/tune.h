@@ -18,9 +18,9 @@ struct TuneRequest {
 struct TuneResult {
   cost::FactorBelief prior;
   cost::FactorBelief belief;
-  std::vector<Fit> fits;                    // [run]
-  std::vector<Logarithms> prior_means;      // [run]: the prediction before learning
-  std::vector<Learned::Expected> expected;  // [cell]
+  std::vector<Fit> fits;                        // [run]
+  std::vector<Logarithms> prior_means;          // [run]: the prediction before learning
+  std::vector<Learned::Expected> expected;      // [cell]
   std::vector<std::vector<double>> covariance;  // as Learned::covariance, for the cells
   std::vector<Prediction> predictions;          // [cell]
   std::vector<Acceptance> acceptances;          // [cell]
@@ -35,7 +35,8 @@ std::string server_yaml(const TuneRequest& request, const TuneResult& result);
 
 // For each cell and metric: its simulated value, and the change of its logarithm per unit of each factor (a logarithm of GPU
 // time, or a microsecond).
-std::string slopes_csv(const std::vector<Run>& cells, const std::vector<Prediction>& predictions, const std::vector<Acceptance>& acceptances);
+std::string slopes_csv(const std::vector<Run>& cells, const std::vector<Prediction>& predictions,
+                       const std::vector<Acceptance>& acceptances);
 
 // The columns of the cells, then each metric with the bounds of its 95 % interval.
 std::string predictions_csv(const std::vector<Run>& cells, const std::vector<Learned::Expected>& expected);

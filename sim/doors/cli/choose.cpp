@@ -52,34 +52,38 @@ void add_choose_options(CommandLine& line, ChooseOptions& options) {
   choose::Question& question = options.question;
   load::ServeRequest& load = question.load;
   const config::Interval counts = config::between(1, 1024);
-  line.add({{"target", question.target, "the target model: a name (specsim list model) or a file"},
-            {"hardware", question.hardware, read_texts, "GPUs to try: names or .yaml files, commas between; all: every GPU whose file has a cost per hour"},
-            {"tensor-parallel", question.tensor_parallel, counts, "numbers of GPUs that share the target, to try"},
-            {"replicas", question.replicas, counts, "numbers of engines to try (data parallel)"},
-            {"expert-parallel", question.expert_parallel, counts, "numbers of engines that share the experts, to try; 1: none do"},
-            {"gpus", question.most_gpus, counts, "most GPUs of all engines together"},
-            {"dtype", question.types, read_texts, "types of the target's weights to try: bf16, fp8, int4, ...; where not given its file's"},
-            {"kv-bits", question.cache_bits, read_texts, "bits of a cached key or value to try; if not given that of its file"},
-            {"draft", options.drafts.named, read_texts,
-             "drafts to try: names, ngram, none; all: none, n-grams, and every head and small model of the target with an acceptance"},
-            {"draft-length", question.lengths, config::between(1, kMaxDraftLength), "draft lengths to try; where not given the fastest is taken"},
-            {"longest", options.drafts.longest, config::between(1, kMaxDraftLength), "longest draft length that is tried"},
-            {"alpha", options.alpha, read_texts,
-             "acceptance: DRAFT=ALPHA, commas between; ALPHA alone: of drafts without a published table"},
-            {"text", options.drafts.text, "prefer published acceptance on this kind of text: chat, code, extraction, maths"},
-            {"engine", question.engine, "the server: a name (specsim list engine) or a file"},
-            {"rate", load.rate, "requests per second, a Poisson process"},
-            {"users", load.concurrency, "clients that each wait for their answer"},
-            {"trace", load.trace, "recorded requests: CSV or JSON lines"},
-            {"requests", load.requests, "how many each simulated server is sent"},
-            {"prompt", load.prompt, "tokens of a prompt: a number or {lognormal: {mean: 512, cv: 1}}"},
-            {"output", load.output, "tokens of an output, as --prompt"},
-            {"slo", load.slo, read_texts, "limits in milliseconds: ttft=500,tpot=50,e2el=10000,percentile=99"},
-            {"rank-by",
-             question.objective,
-             {{"cost", Objective::cost}, {"tokens", Objective::tokens}, {"joules", Objective::joules}},
-             "dollars per million output tokens, tokens/s per GPU, or joules per token"},
-            {"simulate", question.shown, config::between(1, 200), "settings to rank, each by a simulation of its server"}});
+  line.add(
+      {{"target", question.target, "the target model: a name (specsim list model) or a file"},
+       {"hardware", question.hardware, read_texts,
+        "GPUs to try: names or .yaml files, commas between; all: every GPU whose file has a cost per hour"},
+       {"tensor-parallel", question.tensor_parallel, counts, "numbers of GPUs that share the target, to try"},
+       {"replicas", question.replicas, counts, "numbers of engines to try (data parallel)"},
+       {"expert-parallel", question.expert_parallel, counts, "numbers of engines that share the experts, to try; 1: none do"},
+       {"gpus", question.most_gpus, counts, "most GPUs of all engines together"},
+       {"dtype", question.types, read_texts,
+        "types of the target's weights to try: bf16, fp8, int4, ...; where not given its file's"},
+       {"kv-bits", question.cache_bits, read_texts, "bits of a cached key or value to try; if not given that of its file"},
+       {"draft", options.drafts.named, read_texts,
+        "drafts to try: names, ngram, none; all: none, n-grams, and every head and small model of the target with an acceptance"},
+       {"draft-length", question.lengths, config::between(1, kMaxDraftLength),
+        "draft lengths to try; where not given the fastest is taken"},
+       {"longest", options.drafts.longest, config::between(1, kMaxDraftLength), "longest draft length that is tried"},
+       {"alpha", options.alpha, read_texts,
+        "acceptance: DRAFT=ALPHA, commas between; ALPHA alone: of drafts without a published table"},
+       {"text", options.drafts.text, "prefer published acceptance on this kind of text: chat, code, extraction, maths"},
+       {"engine", question.engine, "the server: a name (specsim list engine) or a file"},
+       {"rate", load.rate, "requests per second, a Poisson process"},
+       {"users", load.concurrency, "clients that each wait for their answer"},
+       {"trace", load.trace, "recorded requests: CSV or JSON lines"},
+       {"requests", load.requests, "how many each simulated server is sent"},
+       {"prompt", load.prompt, "tokens of a prompt: a number or {lognormal: {mean: 512, cv: 1}}"},
+       {"output", load.output, "tokens of an output, as --prompt"},
+       {"slo", load.slo, read_texts, "limits in milliseconds: ttft=500,tpot=50,e2el=10000,percentile=99"},
+       {"rank-by",
+        question.objective,
+        {{"cost", Objective::cost}, {"tokens", Objective::tokens}, {"joules", Objective::joules}},
+        "dollars per million output tokens, tokens/s per GPU, or joules per token"},
+       {"simulate", question.shown, config::between(1, 200), "settings to rank, each by a simulation of its server"}});
   add_spending_options(line, options.spending);
   line.add({{"verbose", options.verbose, "the start command of every ranked setting, and what was left out"},
             {"out", options.out, directory_name, "directory for choices.csv"},
@@ -108,8 +112,11 @@ void complete(const CommandLine& line, ChooseOptions& options) {
   choose::Question& question = options.question;
   for (const char* option : {"target", "hardware"}) line.require(option);
   line.check({{"force", {"out"}, {}, ""}});
-  const int loads = static_cast<int>(line.given("rate")) + static_cast<int>(line.given("users")) + static_cast<int>(line.given("trace"));
-  if (loads != 1) throw BadInput({"", 0, 0}, fmt::format("specsim choose {}, allowed: one of --rate, --users, --trace", loads == 0 ? "needs a load" : "was given several loads"));
+  const int loads =
+      static_cast<int>(line.given("rate")) + static_cast<int>(line.given("users")) + static_cast<int>(line.given("trace"));
+  if (loads != 1)
+    throw BadInput({"", 0, 0}, fmt::format("specsim choose {}, allowed: one of --rate, --users, --trace",
+                                           loads == 0 ? "needs a load" : "was given several loads"));
   if (question.load.concurrency) static_cast<void>(read_integer(*question.load.concurrency, "--users", config::between(1, 1e7)));
   if (question.hardware == std::vector<std::string>{"all"}) question.hardware = priced_gpus();
   for (auto* const list : {&question.hardware, &question.types, &question.cache_bits}) once_each(*list);
@@ -128,7 +135,9 @@ void complete(const CommandLine& line, ChooseOptions& options) {
   question.power_cap = spending.power_cap;
 }
 
-std::string figure(double value) { return std::isnan(value) ? "-" : fmt::format("{:.{}f}", value, value >= 100.0 ? 0 : value >= 10.0 ? 1 : 2); }
+std::string figure(double value) {
+  return std::isnan(value) ? "-" : fmt::format("{:.{}f}", value, value >= 100.0 ? 0 : value >= 10.0 ? 1 : 2);
+}
 
 std::string setting_of(const Choice& choice) {
   const choose::Engine& engine = *choice.engine;
@@ -171,12 +180,19 @@ void print_ranking(const Chosen& chosen, Objective objective) {
                one.estimate.draft_length > 0 ? std::to_string(one.estimate.draft_length) : "-", figure(one.tokens_per_second()),
                figure(one.tokens_per_second() / one.gpus()), figure(one.summary->ttft_ms.p99), figure(one.summary->tpot_ms.p99),
                figure(one.dollars_per_million()), figure(one.joules_per_token()), figure(value * std::exp(-half)),
-               figure(value * std::exp(half)), one.tied && one.pareto ? "tie, pareto" : one.tied ? "tie" : one.pareto ? "pareto" : ""});
+               figure(value * std::exp(half)),
+               one.tied && one.pareto ? "tie, pareto"
+               : one.tied             ? "tie"
+               : one.pareto           ? "pareto"
+                                      : ""});
   }
   print_table(table);
   const char* const what = objective == Objective::cost ? "$/M" : objective == Objective::joules ? "J/token" : "tokens/s per GPU";
-  print_words(fmt::format("low, high: 95 % interval of {}; tie: the difference to the first is within one standard error of their comparison; pareto: no ranked "
-                          "setting is better in {} without a longer time per output token; times in ms, of simulated servers", what, what));
+  print_words(
+      fmt::format("low, high: 95 % interval of {}; tie: the difference to the first is within one standard error of their "
+                  "comparison; pareto: no ranked "
+                  "setting is better in {} without a longer time per output token; times in ms, of simulated servers",
+                  what, what));
 }
 
 void print_start(const std::string& label, const Choice& choice) {
@@ -195,16 +211,22 @@ void print_start(const std::string& label, const Choice& choice) {
 // The table, its text, and how far it goes.
 std::string acceptance_of(const choose::DraftChoice& draft) {
   if (draft.error.empty()) return draft.source;
-  return fmt::format("{}, {}, draft length up to {}{}", draft.source, draft.text.empty() ? "text not stated" : "text " + draft.text, draft.curve.longest(),
+  return fmt::format("{}, {}, draft length up to {}{}", draft.source,
+                     draft.text.empty() ? "text not stated" : "text " + draft.text, draft.curve.longest(),
                      draft.unverified ? ", unverified" : "");
 }
 
 void print_chosen(const ChooseOptions& options, const Chosen& chosen, const choose::DraftChoices& drafts) {
   const choose::Question& question = options.question;
-  print_output("{} combinations: {} cannot run, {}{} do not fit into memory, {} overloaded, {} miss the SLO by the estimate; {} simulated\n",
-               chosen.combinations, chosen.cannot_run, chosen.above_gpus > 0 ? fmt::format("{} above --gpus, ", chosen.above_gpus) : "", chosen.do_not_fit, chosen.overloaded, chosen.miss_slo, chosen.simulated);
+  print_output(
+      "{} combinations: {} cannot run, {}{} do not fit into memory, {} overloaded, {} miss the SLO by the estimate; {} "
+      "simulated\n",
+      chosen.combinations, chosen.cannot_run, chosen.above_gpus > 0 ? fmt::format("{} above --gpus, ", chosen.above_gpus) : "",
+      chosen.do_not_fit, chosen.overloaded, chosen.miss_slo, chosen.simulated);
   if (chosen.ranked.empty()) {
-    print_words("no combination keeps the SLO under this load; allow more GPUs (--gpus, --replicas), narrower types (--dtype), or a longer time");
+    print_words(
+        "no combination keeps the SLO under this load; allow more GPUs (--gpus, --replicas), narrower types (--dtype), or a "
+        "longer time");
   } else {
     print_ranking(chosen, question.objective);
     const Choice& best = chosen.ranked.front();
@@ -214,9 +236,11 @@ void print_chosen(const ChooseOptions& options, const Chosen& chosen, const choo
   }
   for (std::size_t i = 0; i < chosen.ranked.size(); ++i)
     if (const Choice& one = chosen.ranked[i]; !std::isnan(one.keeps_up) && (options.verbose || i == 0))
-      print_output("capacity of {}: {} requests/s; it keeps up with probability {:.2f}\n", i + 1, figure(one.capacity), one.keeps_up);
+      print_output("capacity of {}: {} requests/s; it keeps up with probability {:.2f}\n", i + 1, figure(one.capacity),
+                   one.keeps_up);
   const auto ranked = [&](const choose::DraftChoice& draft) {
-    return std::any_of(chosen.ranked.begin(), chosen.ranked.end(), [&](const Choice& one) { return one.engine->draft == &draft; });
+    return std::any_of(chosen.ranked.begin(), chosen.ranked.end(),
+                       [&](const Choice& one) { return one.engine->draft == &draft; });
   };
   for (const choose::DraftChoice& one : question.drafts)
     if (one.drafts && (options.verbose || ranked(one))) print_output("acceptance of {}: {}\n", one.label, acceptance_of(one));
@@ -228,11 +252,15 @@ void print_chosen(const ChooseOptions& options, const Chosen& chosen, const choo
     unverified = unverified || one.unverified;
   }
   if (texts.size() > 1 || unverified)
-    print_words(fmt::format("acceptance{}{}{}: intervals and ties count how much published texts differ; --alpha DRAFT=0.7 gives your own",
-                            texts.size() > 1 ? " comes from different texts" : "", texts.size() > 1 && unverified ? " and" : "",
-                            unverified ? " is unverified for a draft" : ""));
-  if (std::any_of(question.drafts.begin(), question.drafts.end(), [&](const auto& one) { return one.drafts && one.model == "none" && ranked(one); }))
-    print_words("n-gram: every round drafts here and proposals take no time; a table counts the rounds that found a match alone, so this is the most that it gives");
+    print_words(fmt::format(
+        "acceptance{}{}{}: intervals and ties count how much published texts differ; --alpha DRAFT=0.7 gives your own",
+        texts.size() > 1 ? " comes from different texts" : "", texts.size() > 1 && unverified ? " and" : "",
+        unverified ? " is unverified for a draft" : ""));
+  if (std::any_of(question.drafts.begin(), question.drafts.end(),
+                  [&](const auto& one) { return one.drafts && one.model == "none" && ranked(one); }))
+    print_words(
+        "n-gram: every round drafts here and proposals take no time; a table counts the rounds that found a match alone, so this "
+        "is the most that it gives");
   if (!drafts.left_out.empty())
     print_words(fmt::format("left out, without a published acceptance for {}: {} (--alpha DRAFT=0.7 adds one)", question.target,
                             fmt::join(drafts.left_out, ", ")));
@@ -286,8 +314,8 @@ ExitCode choose_command(const std::vector<std::string>& arguments) {
     manifest.inputs = read.sums();
     manifest.wall_seconds = wall_clock() - started;
     folder->finish(manifest);
-    print_output("wrote {0}/{1}, manifest.yaml; specsim plot {2} draws them\n", folder->path(), fmt::join(folder->written(), ", "),
-                 shell_word(folder->path()));
+    print_output("wrote {0}/{1}, manifest.yaml; specsim plot {2} draws them\n", folder->path(),
+                 fmt::join(folder->written(), ", "), shell_word(folder->path()));
   }
   return ExitCode::fine;
 }

@@ -130,9 +130,8 @@ std::string CommandLine::name() const { return usage_.substr(0, usage_.find(' ',
 CommandInfo CommandLine::info() const {
   CommandInfo info{usage_, examples_, words_ != nullptr, {}};
   for (const Option& one : options_)
-    info.options.push_back(
-        {one.name_, one.values_ != Option::Values::none, one.values_ == Option::Values::several, one.fallback_, one.help_,
-         one.values_ == Option::Values::none ? "flag" : one.type_, one.interval_, one.words_});
+    info.options.push_back({one.name_, one.values_ != Option::Values::none, one.values_ == Option::Values::several, one.fallback_,
+                            one.help_, one.values_ == Option::Values::none ? "flag" : one.type_, one.interval_, one.words_});
   return info;
 }
 

@@ -44,7 +44,7 @@ Node command_json(const Command& command, const std::vector<NamedPart>& parts) {
   const CommandInfo info = command_info(command);
   Node options = Node::array();
   for (const OptionInfo& option : info.options) options.push_back(option_json(option, parts));
-  return {{"name", command.name},   {"summary", command.summary},   {"usage", info.usage},
+  return {{"name", command.name},      {"summary", command.summary},    {"usage", info.usage},
           {"words", info.takes_files}, {"options", std::move(options)}, {"examples", info.examples}};
 }
 
@@ -53,10 +53,11 @@ Node output_schema() {
   const Node text = {{"type", "string"}};
   const Node texts = {{"type", "array"}, {"items", text}};
   const Node cell = {{"type", {"number", "string", "boolean", "null"}}};
-  const Node table = {{"type", "object"},
-                      {"required", {"columns", "rows"}},
-                      {"properties",
-                       {{"title", text}, {"columns", texts}, {"rows", {{"type", "array"}, {"items", {{"type", "array"}, {"items", cell}}}}}}}};
+  const Node table = {
+      {"type", "object"},
+      {"required", {"columns", "rows"}},
+      {"properties",
+       {{"title", text}, {"columns", texts}, {"rows", {{"type", "array"}, {"items", {{"type", "array"}, {"items", cell}}}}}}}};
   return {{"$schema", kSchema},
           {"type", "object"},
           {"required", {"schema", "program", "version", "commit", "command", "exit_status", "tables", "text"}},
@@ -95,14 +96,10 @@ std::string command_reference() {
                          {"4", "the machine refused"},
                          {"5", "a defect of the program"},
                          {"6", "interrupted"}};
-  const Node all = {{"schema", "specsim-reference/1"},
-                    {"program", "specsim"},
-                    {"version", build_info::version},
-                    {"commit", build_info::commit},
-                    {"commands", std::move(list)},
-                    {"exit_statuses", statuses},
-                    {"output_schema", output_schema()},
-                    {"config_schema", "printed by specsim schema"},
+  const Node all = {{"schema", "specsim-reference/1"},  {"program", "specsim"},
+                    {"version", build_info::version},   {"commit", build_info::commit},
+                    {"commands", std::move(list)},      {"exit_statuses", statuses},
+                    {"output_schema", output_schema()}, {"config_schema", "printed by specsim schema"},
                     {"files", columns_json()}};
   return all.dump(1) + "\n";
 }

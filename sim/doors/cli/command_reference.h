@@ -16,7 +16,8 @@ std::vector<std::string> words_of(const OptionInfo& option, const std::vector<Na
 // The files that commands write, with their columns.
 std::vector<report::FileInfo> written_files();
 
-// JSON: commands, options, types, defaults, exit statuses, the JSON Schema of what --format json prints, columns of written files.
+// JSON: commands, options, types, defaults, exit statuses, the JSON Schema of what --format json prints, columns of written
+// files.
 std::string command_reference();
 
 }  // namespace specsim::cli

@@ -115,7 +115,8 @@ void print_start(const Ranking& ranking) {
     const spec::Cell& cell = *one.row.cell;
     const cost::Deployment* const deployment = cell.cost().deployment();
     if (one.foresees || deployment == nullptr || !shown(cell.method_text).starts_with("chain ")) continue;
-    for (const plan::EngineCommand& own : plan::engine_commands(*deployment, cell.draft_length(), cell.workload.batch, cell.workload.context)) {
+    for (const plan::EngineCommand& own :
+         plan::engine_commands(*deployment, cell.draft_length(), cell.workload.batch, cell.workload.context)) {
       if (own.command.empty() || !own.engine.starts_with(plan::server_of(deployment->engine))) continue;
       print_output("  start rank {} with {}: {}\n", rank, own.engine, own.command);
       return;
@@ -152,8 +153,8 @@ void print_ranking(const Ranking& ranking, plan::Draws draws) {
     if (!one.foresees) ++rank;
     const bool first = !one.foresees && rank == 1;
     add({one.foresees ? "-" : std::to_string(rank), fmt::format("{:.4f}", one.row.tokens_per_round()),
-         fmt::format("{:.4f} ± {:.4f}", one.speedup, one.speedup_half_width),
-         fmt::format("{:.2f}", one.gain.low()), fmt::format("{:.2f}", one.gain.high()),
+         fmt::format("{:.4f} ± {:.4f}", one.speedup, one.speedup_half_width), fmt::format("{:.2f}", one.gain.low()),
+         fmt::format("{:.2f}", one.gain.high()),
          first ? "-" : fmt::format("{:.2f} % ± {:.2f}", 100.0 * one.behind_method, 100.0 * one.behind_method_half_width)},
         one.row.exact.known ? fmt::format("{:.4f}", one.row.exact.tokens_per_round) : "", std::to_string(one.replicates),
         method_words(one));
@@ -411,7 +412,8 @@ ExitCode compare_command(const std::vector<std::string>& arguments) {
     folder->write("ranking.csv", plan::ranking_csv(rankings));
     folder->write("trees.csv", plan::trees_csv(rankings));
     folder->finish(new_manifest(experiments, run.threads, started));
-    print_output("\nwrote {0}/ranking.csv, trees.csv, manifest.yaml; specsim plot {1} draws them\n", folder->path(), shell_word(folder->path()));
+    print_output("\nwrote {0}/ranking.csv, trees.csv, manifest.yaml; specsim plot {1} draws them\n", folder->path(),
+                 shell_word(folder->path()));
   }
   return ExitCode::fine;
 }

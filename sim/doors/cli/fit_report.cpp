@@ -137,8 +137,7 @@ void print_choice(const fit::FitReport& report) {
 
 void print_fit(const fit::FitReport& report) {
   print_output("{} requests, draft length {}: {:.4f} tokens per round, +- {:.4f}\n\n", report.requests, report.draft_length,
-               report.tokens_per_round,
-               report::half_width(report.tokens_per_round_error, report.tokens_per_round_freedom));
+               report.tokens_per_round, report::half_width(report.tokens_per_round_error, report.tokens_per_round_freedom));
   print_processes(report);
   print_foretold(report);
   print_choice(report);
@@ -146,7 +145,8 @@ void print_fit(const fit::FitReport& report) {
 
 void print_spread(const fit::SpreadFit& fit) {
   print_output("{} requests, {} positions, vocabulary {}\n\n", fit.requests, fit.positions, fit.vocab);
-  report::Table parameters({{"parameter", report::Align::left}, {"value"}, {"+- standard error"}, {"", report::Align::left, "meaning"}});
+  report::Table parameters(
+      {{"parameter", report::Align::left}, {"value"}, {"+- standard error"}, {"", report::Align::left, "meaning"}});
   const auto add = [&](const char* name, const fit::SpreadParameter& one, const char* meaning) {
     parameters.add(
         {name, fmt::format("{:.4f}", one.value), one.fitted ? report::cell_text(one.error, "{:.4f}") : "not recorded", meaning});

@@ -125,9 +125,10 @@ std::optional<Setting> fitting(const Answers& answers) {
     const cost::Deployment deployment = deployment_of(answers, gpus, diagnostics);
     if (gpus == 1) diagnostics.throw_if_any();
     if (!diagnostics.empty()) continue;  // more GPUs than heads
-    for (const auto& [batch, context] : {std::pair{8.0, 2048.0}, {4.0, 2048.0}, {2.0, 2048.0}, {1.0, 2048.0}, {1.0, 1024.0}, {1.0, 512.0}}) {
-      const cost::MemoryBudget memory =
-          cost::memory_of(deployment, {batch, context}, kDraftLength + 1, deployment.draft ? cost::Kept::both : cost::Kept::target);
+    for (const auto& [batch, context] :
+         {std::pair{8.0, 2048.0}, {4.0, 2048.0}, {2.0, 2048.0}, {1.0, 2048.0}, {1.0, 1024.0}, {1.0, 512.0}}) {
+      const cost::MemoryBudget memory = cost::memory_of(deployment, {batch, context}, kDraftLength + 1,
+                                                        deployment.draft ? cost::Kept::both : cost::Kept::target);
       if (memory.fits()) return Setting{batch, context, gpus, memory};
     }
   }
@@ -167,10 +168,10 @@ std::string own_config(const Answers& answers, const Setting& setting) {
       "# sweep:\n"
       "#   decode.drafter.draft_length: [1, 2, 3, 4, 5, 6]\n"
       "#   workload.batch: [1, 8, 32]\n",
-      answers.target, answers.hardware, heads ? ", drafted without a model" : fmt::format(", drafted by {}", answers.draft), kOwnConfig,
-      kOwnConfig, kDraftLength, answers.hardware, answers.engine, described_target(answers, setting.gpus),
-      described_draft(answers, setting.gpus), heads ? "                    # n-grams, or heads inside the target" : "", setting.batch,
-      setting.context, setting.memory.to_text());
+      answers.target, answers.hardware, heads ? ", drafted without a model" : fmt::format(", drafted by {}", answers.draft),
+      kOwnConfig, kOwnConfig, kDraftLength, answers.hardware, answers.engine, described_target(answers, setting.gpus),
+      described_draft(answers, setting.gpus), heads ? "                    # n-grams, or heads inside the target" : "",
+      setting.batch, setting.context, setting.memory.to_text());
 }
 
 // Checks that the config can be written. An existing file is replaced only on request, a link or a pipe never. Throws BadInput.
@@ -227,9 +228,11 @@ ExitCode write_own(bool force) {
   answers.draft = ask("Draft model, or none for n-grams and heads?", usual_draft(answers.target, models), drafts);
   const std::optional<Setting> setting = fitting(answers);
   if (!setting)
-    throw BadInput({"standard input", 0, 0},
-                   fmt::format("{} does not fit into the memory of 8 {} with a sequence of 512 tokens, allowed: narrower weights or another GPU",
-                               answers.target, answers.hardware));
+    throw BadInput(
+        {"standard input", 0, 0},
+        fmt::format(
+            "{} does not fit into the memory of 8 {} with a sequence of 512 tokens, allowed: narrower weights or another GPU",
+            answers.target, answers.hardware));
   if (setting->gpus > 1) print_output("it needs {} GPUs (tensor_parallel)\n", setting->gpus);
   if (const Setting usual; setting->batch < usual.batch || setting->context < usual.context)
     print_output("reduced to batch {:g} and context {:g}, so that it fits\n", setting->batch, setting->context);
@@ -245,15 +248,15 @@ ExitCode init_command(const std::vector<std::string>& arguments) {
   std::vector<std::string> directories;
   bool force = false;
   bool asks = false;
-  CommandLine line(
-      "specsim init [DIRECTORY] [--ask] [--force]",
-      "  specsim init                   # at a terminal: five questions, and experiment.yaml; else configs/ in this "
-      "directory\n"
-      "  specsim init mine && specsim check mine/configs/quickstart.yaml\n");
+  CommandLine line("specsim init [DIRECTORY] [--ask] [--force]",
+                   "  specsim init                   # at a terminal: five questions, and experiment.yaml; else configs/ in this "
+                   "directory\n"
+                   "  specsim init mine && specsim check mine/configs/quickstart.yaml\n");
   line.add_words("directory", directories);
   line.add({{"force", force, "replace existing configs of the same name"},
             {"ask", asks,
-             "ask for GPU, engine, target, quantisation and draft and write experiment.yaml; the default at a terminal without a directory"}});
+             "ask for GPU, engine, target, quantisation and draft and write experiment.yaml; the default at a terminal without a "
+             "directory"}});
   if (!line.read(arguments)) return ExitCode::fine;
   const bool named = !directories.empty();
   if (!named) directories = {"."};

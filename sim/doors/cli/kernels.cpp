@@ -36,7 +36,7 @@ namespace specsim::cli {
 
 namespace {
 
-constexpr const char* kFitted = "fitted";  // the folder in --out for GPU files
+constexpr const char* kFitted = "fitted";                   // the folder in --out for GPU files
 constexpr std::size_t kMostFields = std::size_t{1} << 25U;  // of a table
 
 #ifdef SPECSIM_WITH_LZMA
@@ -87,7 +87,8 @@ std::vector<std::vector<std::string>> read_lines(const std::string& path) {
     auto fields = report::csv_fields(line);
     if (!fields) throw BadInput({path, number, 0}, "a quote is out of place, allowed: CSV");
     if ((count += fields->size()) > kMostFields)  // a packed file of some kilobytes may hold a hundred million
-      throw BadInput({path, number, 0}, fmt::format("with it the table has over {} fields, allowed: smaller tables", kMostFields));
+      throw BadInput({path, number, 0},
+                     fmt::format("with it the table has over {} fields, allowed: smaller tables", kMostFields));
     lines.push_back(std::move(*fields));
   }
   return lines;

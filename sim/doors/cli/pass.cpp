@@ -232,7 +232,8 @@ void add_pass_options(CommandLine& line, PassOptions& options) {
        {"products-only", grid.products_only, "only the layers' matrix products"},
        {"csv", options.csv, "as CSV"},
        {"explain", options.explain, "every operation of each pass: its shape, its kernel, the kernel's source, time and error"}});
-  line.add({{"power-cap", options.spending.power_cap, config::between(1, 1e5), "power limit of each GPU, watts; it lowers the clock"}});
+  line.add({{"power-cap", options.spending.power_cap, config::between(1, 1e5),
+             "power limit of each GPU, watts; it lowers the clock"}});
 }
 
 }  // namespace

@@ -117,7 +117,9 @@ std::string published_for(const WorkloadOptions& workload) {
   for (const cost::Preset& one : cost::presets()) {
     if (one.kind != cost::PresetKind::acceptance) continue;
     const RecordedPair recorded = recorded_pair(spec::named_acceptance_table(one.name, {"--acceptance", 0, 0}));
-    if (recorded.target.empty() || recorded.target != workload.target.value_or(plan::kDefaultTarget) || recorded.draft != workload.draft) continue;
+    if (recorded.target.empty() || recorded.target != workload.target.value_or(plan::kDefaultTarget) ||
+        recorded.draft != workload.draft)
+      continue;
     list += fmt::format("{}--acceptance {}", list.empty() ? "" : ", ", one.name);
   }
   return list.empty() ? "" : "; published for this pair: " + list;
@@ -131,9 +133,10 @@ plan::PlanningOptions read_planning(const CommandLine& line, const PlanOptions& 
   if (built_in && !planning.own)
     throw BadInput(
         {"", 0, 0},
-        std::string() + "specsim plan needs a config, whose distributions determine the acceptance, or one of --alpha, --position-rates, "
-        "--conditional-rates, "
-        "--mean-acceptance-length, --acceptance-rate, --acceptance, --trace, --log; specsim plan --help shows examples" +
+        std::string() +
+            "specsim plan needs a config, whose distributions determine the acceptance, or one of --alpha, --position-rates, "
+            "--conditional-rates, "
+            "--mean-acceptance-length, --acceptance-rate, --acceptance, --trace, --log; specsim plan --help shows examples" +
             published_for(options.workload));
   return planning;
 }
@@ -158,8 +161,8 @@ ExitCode plan_command(const std::vector<std::string>& arguments) {
     const std::string logged =
         !options.acceptance.log.empty() ? fmt::format("{}", fmt::join(planning.own->tokens_per_round, " ")) : "";
     const std::string what = run::identity(experiments) + logged;
-    folder->claim(
-        claim_at_once(plan::plan_file_names(), line.identity({"set"}, what), options.force, run::inputs_of(experiments, read.sums())));
+    folder->claim(claim_at_once(plan::plan_file_names(), line.identity({"set"}, what), options.force,
+                                run::inputs_of(experiments, read.sums())));
   }
   const std::vector<const spec::Cell*> cells = cells_of(experiments);
   plan::check_placements(cells);

@@ -75,7 +75,8 @@ void print_points(const Plan& plan, bool in_seconds) {
     table.add({std::to_string(p.draft_length), fmt::format("{:.4f}", p.tokens_per_round),
                fmt::format("{:.4f}", unit * p.time.draft.total()), fmt::format("{:.4f}", unit * p.time.verify.total()),
                fmt::format("{:.4f}", unit * p.time.overhead), fmt::format("{:.4f}", unit * p.time.total()),
-               in_seconds ? fmt::format("{:.1f}", p.tokens_per_second) : "-", fmt::format("{:.4f}", p.speedup), fmt::format("{:.2f}", p.gain.low()), fmt::format("{:.2f}", p.gain.high()),
+               in_seconds ? fmt::format("{:.1f}", p.tokens_per_second) : "-", fmt::format("{:.4f}", p.speedup),
+               fmt::format("{:.2f}", p.gain.low()), fmt::format("{:.2f}", p.gain.high()),
                p.draft_length == plan.best ? "<- best" : ""});
   print_output("\n");
   print_table(table);
@@ -110,9 +111,11 @@ std::string reason_text(const Advice& advice) {
     case plan::Regime::low_acceptance:
       return "the acceptance is too low";
     case plan::Regime::expensive_draft:
-      return fmt::format("drafting takes too long: one draft token costs {:.2f} target passes", (one.time.draft.total() + one.time.overhead) / target);
+      return fmt::format("drafting takes too long: one draft token costs {:.2f} target passes",
+                         (one.time.draft.total() + one.time.overhead) / target);
     case plan::Regime::compute_bound:
-      return fmt::format("verification takes too long: two tokens per sequence cost {:.2f} target passes", one.time.verify.total() / target);
+      return fmt::format("verification takes too long: two tokens per sequence cost {:.2f} target passes",
+                         one.time.verify.total() / target);
     default:
       return fmt::format("no draft length up to {} is faster", plan.points.size() - 1);
   }
@@ -145,14 +148,18 @@ void print_answer(const plan::Planned& planned, const Advice& advice) {
   constexpr double kWide = 0.08;  // above this standard error of a speedup the output recommends measuring
   const Plan& plan = advice.plan;
   const PlanPoint& best = plan.best_point();
-  const auto interval = [](const plan::Gain& gain) { return gain.error > 0.0 ? fmt::format(" (95 %: {:.2f} to {:.2f})", gain.low(), gain.high()) : std::string(); };
+  const auto interval = [](const plan::Gain& gain) {
+    return gain.error > 0.0 ? fmt::format(" (95 %: {:.2f} to {:.2f})", gain.low(), gain.high()) : std::string();
+  };
   if (plan.best == 0) {
     print_output("do not speculate: {}\n", reason_text(advice));
     if (const PlanPoint* const next = plan::fastest_draft(plan))
-      print_words(fmt::format("draft length {} would give {:.2f}x{}: {}", next->draft_length, next->speedup, interval(next->gain), verdict_text(next->gain)));
+      print_words(fmt::format("draft length {} would give {:.2f}x{}: {}", next->draft_length, next->speedup, interval(next->gain),
+                              verdict_text(next->gain)));
   } else {
     print_output("recommendation: draft length {}\n", plan.best);
-    print_words(fmt::format("expected: {:.2f}x the speed of plain decoding{}; {}", best.speedup, interval(best.gain), verdict_text(best.gain)));
+    print_words(fmt::format("expected: {:.2f}x the speed of plain decoding{}; {}", best.speedup, interval(best.gain),
+                            verdict_text(best.gain)));
   }
   const auto& even = plan.best > 0 ? advice.break_even_chosen : advice.break_even;
   std::string carries = limit_text(advice.by_batch);
@@ -166,7 +173,9 @@ void print_answer(const plan::Planned& planned, const Advice& advice) {
   if (const plan::EngineCommand* const start = start_command(planned, advice))
     print_output("start{}: {}\n", gpus > 1.0 ? fmt::format(" on {:g} GPUs", gpus) : "",
                  start->command.empty() ? fmt::format("{} would not: {}", start->engine, start->notes.front()) : start->command);
-  const plan::Gain& gain = plan.best > 0 ? best.gain : plan::fastest_draft(plan) != nullptr ? plan::fastest_draft(plan)->gain : best.gain;
+  const plan::Gain& gain = plan.best > 0                          ? best.gain
+                           : plan::fastest_draft(plan) != nullptr ? plan::fastest_draft(plan)->gain
+                                                                  : best.gain;
   const cost::Deployment* const deployment = planned.cell->cost().deployment();
   if (deployment != nullptr && !deployment->engine.tuned && gain.error > kWide)
     print_words(
@@ -190,7 +199,8 @@ void print_spending(const plan::Planned& planned, const Plan& plan) {
   const cost::Deployment* const deployment = planned.cell->cost().deployment();
   if (deployment == nullptr) return;
   if (!std::isnan(own.joules_per_token)) {
-    std::string text = with_interval("energy: ", own.joules_per_token, std::hypot(rate, own.power_error), " J per output token" + with);
+    std::string text =
+        with_interval("energy: ", own.joules_per_token, std::hypot(rate, own.power_error), " J per output token" + with);
     if (drafted != nullptr) text += fmt::format(", {:.3g} J without speculation", plain.joules_per_token);
     const cost::PowerDraw& power = *deployment->hardware.power;
     print_words(fmt::format("{}; {:.0f} W per GPU{}", text, own.watts,
@@ -200,7 +210,8 @@ void print_spending(const plan::Planned& planned, const Plan& plan) {
     std::string text = with_interval("cost: $", own.dollars_per_million, rate, " per million output tokens" + with);
     if (drafted != nullptr) text += fmt::format(", ${:.3g} without speculation", plain.dollars_per_million);
     const cost::HourlyPrice& price = *deployment->hardware.price;
-    print_words(fmt::format("{}; ${:g} per GPU-hour{}", text, price.dollars_per_hour, price.source.empty() ? "" : ", " + price.source));
+    print_words(
+        fmt::format("{}; ${:g} per GPU-hour{}", text, price.dollars_per_hour, price.source.empty() ? "" : ", " + price.source));
   }
 }
 
@@ -237,15 +248,13 @@ void print_scan(const char* axis, const std::vector<ScanPoint>& points, bool smo
   for (const ScanPoint& point : points) {
     if (!plan::is_shown(point.at)) continue;
     const PlanPoint& best = point.plan.best_point();
-    std::vector<std::string> cells = {fmt::format("{:g}", point.at), length_text(point.plan.best),
-                                      fmt::format("{:.3f}", best.speedup), fmt::format("{:.2f}", best.gain.low()),
+    std::vector<std::string> cells = {fmt::format("{:g}", point.at),           length_text(point.plan.best),
+                                      fmt::format("{:.3f}", best.speedup),     fmt::format("{:.2f}", best.gain.low()),
                                       fmt::format("{:.2f}", best.gain.high()), fmt::format("{:.0f}", best.tokens_per_second)};
     if (smoothed) cells.insert(cells.end(), {length_text(point.smooth), fmt::format("{:.1f} %", 100.0 * point.loss)});
     table.add(cells);
   }
-  print_output(
-      "best draft length by {} (powers of two; omitted: out of memory or outside the measured range)\n",
-      axis);
+  print_output("best draft length by {} (powers of two; omitted: out of memory or outside the measured range)\n", axis);
   print_table(table);
 }
 
@@ -253,20 +262,20 @@ void print_schedule(const std::vector<ScanPoint>& points) {
   if (points.empty()) return;
   std::string list;
   for (const plan::LengthRange& range : plan::ranges_of(points))
-    list += fmt::format("{}{} for batch {}-{}", list.empty() ? "" : ", ", range.draft_length > 0 ? fmt::format("K={}", range.draft_length) : "off",
-                        range.from, range.to);
+    list += fmt::format("{}{} for batch {}-{}", list.empty() ? "" : ", ",
+                        range.draft_length > 0 ? fmt::format("K={}", range.draft_length) : "off", range.from, range.to);
   const auto worst =
       std::max_element(points.begin(), points.end(), [](const ScanPoint& a, const ScanPoint& b) { return a.loss < b.loss; });
-  print_words(fmt::format("schedule: {}{}", list,
-                          worst->loss > 0.0005 ? fmt::format("; costs at most {:.1f} % (batch {:g})", 100.0 * worst->loss, worst->at) : ""));
+  print_words(fmt::format(
+      "schedule: {}{}", list,
+      worst->loss > 0.0005 ? fmt::format("; costs at most {:.1f} % (batch {:g})", 100.0 * worst->loss, worst->at) : ""));
   if (const auto rise = plan::smooth_rise(points))
     print_words(
         fmt::format("(rises at {:g}: a non-increasing schedule would lose {:.0f} % at {:g}. vLLM's "
                     "num_speculative_tokens_per_batch_size accepts a rising table, TensorRT-LLM's draft_len_schedule does not)",
                     rise->at, 100.0 * rise->loss, rise->worst));
   else if (plan::rises(points))
-    print_words(
-        "(the best length varies with the batch: passes are padded to captured sizes and cut into whole tiles)");
+    print_words("(the best length varies with the batch: passes are padded to captured sizes and cut into whole tiles)");
 }
 
 void print_cliff(const Advice& advice) {
@@ -315,7 +324,8 @@ void print_commands(const std::vector<plan::EngineCommand>& commands, double gpu
     for (const std::string& note : own.notes)
       if (!own.command.empty()) table.add({"", "(" + note + ")"});
   }
-  print_output("start a server{} with\n{}", gpus > 1.0 ? fmt::format(" on {:g} GPUs", gpus) : "", table.text());  // not wrapped, so that they can be copied
+  print_output("start a server{} with\n{}", gpus > 1.0 ? fmt::format(" on {:g} GPUs", gpus) : "",
+               table.text());  // not wrapped, so that they can be copied
 }
 
 // Memory and start commands for each of a few cells.
@@ -332,7 +342,9 @@ void print_servers(const std::vector<plan::Planned>& planned) {
     if (!memory) continue;
     print_words(fmt::format("cell {}, draft length {}: memory: {}", i, length_text(best), memory->to_text()));
     const cost::Deployment* const deployment = cell.cost().deployment();
-    if (best > 0 && deployment != nullptr) print_commands(plan::engine_commands(*deployment, best, cell.workload.batch, cell.workload.context), plan::gpus_of(*deployment));
+    if (best > 0 && deployment != nullptr)
+      print_commands(plan::engine_commands(*deployment, best, cell.workload.batch, cell.workload.context),
+                     plan::gpus_of(*deployment));
   }
 }
 

@@ -92,7 +92,8 @@ fs::path own_path() {
   std::error_code ignored;
   const fs::path path = fs::read_symlink("/proc/self/exe", ignored);
   if (!path.empty()) return path;
-  const auto* const started = reinterpret_cast<const char*>(getauxval(AT_EXECFN));  // NOLINT: the kernel gives an address as a number
+  const auto* const started =
+      reinterpret_cast<const char*>(getauxval(AT_EXECFN));  // NOLINT: the kernel gives an address as a number
   return started == nullptr ? fs::path() : fs::absolute(started, ignored);
 }
 

@@ -239,8 +239,8 @@ void print_stability(const ServeTask& task, SingleRun& run, const Summaries& sum
       point.capacity.value = load::saturated_rate(i == 0 ? own : load::without_speculation(own), stop).value_or(NAN);
     }
     if (!std::isnan(point.capacity.value))
-      print_output("{}: capacity {:.4g} requests/s (largest stable rate){}\n", name,
-                   point.capacity.value, point.beyond() ? fmt::format("; {:.4g} are sent", point.load) : "");
+      print_output("{}: capacity {:.4g} requests/s (largest stable rate){}\n", name, point.capacity.value,
+                   point.beyond() ? fmt::format("; {:.4g} are sent", point.load) : "");
     // No run is long enough for a load above the capacity, or one that may be above it.
     if (point.beyond() || !summary.stable || (std::isnan(point.capacity.value) && summary.overloaded)) continue;
     const std::size_t needed = load::requests_needed(summary, point.load, point.capacity.value);

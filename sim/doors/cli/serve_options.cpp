@@ -85,7 +85,8 @@ load::ServeExperiment read_served(const CommandLine& line, ServeTask& task) {
   take_acceptance(line, task.acceptance, request);
   const std::string hardware = request.hardware.value_or(request.config ? "" : "h100-sxm");
   if (task.spending.power_cap) request.power_cap = fmt::format("{}", *task.spending.power_cap);
-  if (const auto dollars = price_given(task.spending, hardware, {hardware})) request.dollars_per_hour = fmt::format("{}", *dollars);
+  if (const auto dollars = price_given(task.spending, hardware, {hardware}))
+    request.dollars_per_hour = fmt::format("{}", *dollars);
   return load::read_request(request, diagnostics);
 }
 

@@ -52,10 +52,12 @@ void print_summaries(const Summaries& summaries) {
   spread("ITL between tokens", &Summary::itl_token_ms);
   spread("end to end", &Summary::e2el_ms);
   if (std::any_of(summaries.begin(), summaries.end(), [](const auto& one) { return one.second.latency_error > 0.0; }))
-    for (const auto& [name, which] : {std::pair("output tokens/s", serve::Bounded::throughput), {"TTFT ms, mean", serve::Bounded::ttft},
+    for (const auto& [name, which] : {std::pair("output tokens/s", serve::Bounded::throughput),
+                                      {"TTFT ms, mean", serve::Bounded::ttft},
                                       {"TPOT ms, mean", serve::Bounded::tpot}}) {
       row(fmt::format("{}, 95 % low", name), [&, at = which](const Summary& s) { return figure_text(serve::bounds(s, at).low); });
-      row(fmt::format("{}, 95 % high", name), [&, at = which](const Summary& s) { return figure_text(serve::bounds(s, at).high); });
+      row(fmt::format("{}, 95 % high", name),
+          [&, at = which](const Summary& s) { return figure_text(serve::bounds(s, at).high); });
     }
   const auto any_has = [&](double (*of)(const Summary&)) {
     return std::any_of(summaries.begin(), summaries.end(), [&](const auto& one) { return !std::isnan(of(one.second)); });
@@ -193,7 +195,8 @@ void print_best_lengths(const load::ServeExperiment& experiment, const arrivals:
         fmt::format("; drafts longer than {} are not considered, since acceptance is stated for as many positions", table.stated);
   print_words(words);
   double longest = 0.0;  // tokens of a request when it ends
-  for (const arrivals::Request& one : workload.requests) longest = std::max(longest, static_cast<double>(one.prompt) + one.output);
+  for (const arrivals::Request& one : workload.requests)
+    longest = std::max(longest, static_cast<double>(one.prompt) + one.output);
   print_flags(experiment, table, requests, longest);
 }
 

@@ -18,14 +18,15 @@ void add_spending_options(CommandLine& line, SpendingOptions& options) {
              "dollars per GPU-hour: DOLLARS, or GPU=DOLLARS, commas between; if not given those of the GPU's file"}});
 }
 
-std::optional<double> price_given(const SpendingOptions& options, const std::string& hardware, const std::vector<std::string>& all) {
+std::optional<double> price_given(const SpendingOptions& options, const std::string& hardware,
+                                  const std::vector<std::string>& all) {
   std::map<std::string, double> dollars;  // by GPU; "": of the others
   for (const std::string& one : options.prices) {
     const std::size_t equals = one.find('=');
     const std::string gpu = equals == std::string::npos ? "" : one.substr(0, equals);
     if (equals == 0 || (!gpu.empty() && std::find(all.begin(), all.end(), gpu) == all.end()))
-      throw BadInput({"--price", 0, 0}, fmt::format("a cost of {}, which is not among the GPUs, allowed: {}", config::quote_for_message(gpu),
-                                                    fmt::join(all, ", ")));
+      throw BadInput({"--price", 0, 0}, fmt::format("a cost of {}, which is not among the GPUs, allowed: {}",
+                                                    config::quote_for_message(gpu), fmt::join(all, ", ")));
     const double cost = read_number(equals == std::string::npos ? one : one.substr(equals + 1), "--price", config::above(0, 1e6));
     if (!dollars.emplace(gpu, cost).second)
       throw BadInput({"--price", 0, 0}, fmt::format("two costs {}, allowed: one", gpu.empty() ? "without a GPU" : "of " + gpu));

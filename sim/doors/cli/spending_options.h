@@ -17,9 +17,10 @@ struct SpendingOptions {
 };
 
 void add_spending_options(CommandLine& line, SpendingOptions& options);
-// Dollars per hour of the GPU with that name; nothing if no option gives them. Throws BadInput for what is no number, and for a GPU
-// that is none of `all`.
-std::optional<double> price_given(const SpendingOptions& options, const std::string& hardware, const std::vector<std::string>& all);
+// Dollars per hour of the GPU with that name; nothing if no option gives them. Throws BadInput for what is no number, and for a
+// GPU that is none of `all`.
+std::optional<double> price_given(const SpendingOptions& options, const std::string& hardware,
+                                  const std::vector<std::string>& all);
 // Changes of that GPU by the options. Throws BadInput as price_given() does.
 std::vector<cost::PresetChoice::Change> spending_changes(const SpendingOptions& options, const std::string& hardware,
                                                          const std::vector<std::string>& all);

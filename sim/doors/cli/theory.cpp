@@ -130,7 +130,9 @@ std::string best_text(const theory::BestDraftLength& best) {
 }
 
 // Lines with a label and its values.
-report::Table labelled_lines() { return report::Table({{"", Align::left, "figure"}, {"", Align::left, "value"}}, {.headless = true}); }
+report::Table labelled_lines() {
+  return report::Table({{"", Align::left, "figure"}, {"", Align::left, "value"}}, {.headless = true});
+}
 void print_rates(const StatedRates& stated, int draft_length, const theory::RatioCost& cost) {
   print_output("{}, draft length {}, cost ratio {:g}\n", stated.heading, draft_length, cost.cost_ratio);
   if (stated.from_one_figure)

@@ -27,9 +27,12 @@ const std::vector<std::string> kTuneFiles = {"server.yaml", "runs.csv", "predict
 
 constexpr const char* kTuneExamples =
     "  specsim tune plain.json k3.json --hardware h100-sxm --target llama-3.1-8b --draft eagle3-llama-3.1-8b --out build/server\n"
-    "  specsim tune plain.jsonl k3.jsonl@k=3 --engine sglang --hardware h100-sxm --target llama-3.1-8b --draft eagle3-llama-3.1-8b\n"
-    "  specsim plan --engine build/server/server.yaml --hardware h100-sxm --target llama-3.1-8b --draft eagle3-llama-3.1-8b --alpha 0.7\n"
-    "  specsim tune runs.csv --predict cells.csv --hardware a100-80gb-sxm --target llama-3.1-8b --draft eagle3-llama-3.1-8b --out build/server\n"
+    "  specsim tune plain.jsonl k3.jsonl@k=3 --engine sglang --hardware h100-sxm --target llama-3.1-8b --draft "
+    "eagle3-llama-3.1-8b\n"
+    "  specsim plan --engine build/server/server.yaml --hardware h100-sxm --target llama-3.1-8b --draft eagle3-llama-3.1-8b "
+    "--alpha 0.7\n"
+    "  specsim tune runs.csv --predict cells.csv --hardware a100-80gb-sxm --target llama-3.1-8b --draft eagle3-llama-3.1-8b "
+    "--out build/server\n"
     "  specsim tune --suggest 2 --hardware h100-sxm --target llama-3.1-8b --draft eagle3-llama-3.1-8b\n";
 
 struct TuneTask {
@@ -120,22 +123,26 @@ void read_files(TuneTask& task) {
   for (const std::string& warning : warnings) print_warning(warning);
   if (task.request.runs.empty() && !task.suggest && task.predict.empty())
     throw BadInput({"", 0, 0}, "specsim tune needs runs, --suggest or --predict; specsim tune --help shows examples");
-  if (task.suggest && task.predict.empty()) task.request.cells = tune::usual_candidates(typical(task), task.longest, task.clients);
+  if (task.suggest && task.predict.empty())
+    task.request.cells = tune::usual_candidates(typical(task), task.longest, task.clients);
 }
 
 // The factors on which the runs have information: change of GPU time in percent, or milliseconds of host time, with 95 %
 // intervals.
 void print_factors(const tune::TuneResult& result) {
-  report::Table table(report::heads("<factor,<unit,before,before low,before high,after,after low,after high,<what it scales or adds"));
+  report::Table table(
+      report::heads("<factor,<unit,before,before low,before high,after,after low,after high,<what it scales or adds"));
   for (std::size_t i = 0; i < cost::kFactors; ++i) {
     const cost::FactorInfo& info = cost::factor_infos()[i];
     const double before = std::sqrt(result.prior.covariance[i][i]);
     const double after = std::sqrt(result.belief.covariance[i][i]);
     if (std::abs(after - before) < 1e-6 * before) continue;
     std::vector<std::string> cells = {info.key, info.logarithm ? "%" : "ms"};
-    for (const auto& [mean, error] : {std::pair{result.prior.mean.values[i], before}, std::pair{result.belief.mean.values[i], after}})
+    for (const auto& [mean, error] :
+         {std::pair{result.prior.mean.values[i], before}, std::pair{result.belief.mean.values[i], after}})
       for (const double z : {0.0, -report::kIn95, report::kIn95})
-        cells.push_back(info.logarithm ? fmt::format("{:.1f}", 100.0 * std::expm1(mean + z * error)) : fmt::format("{:.3g}", 1e-3 * (mean + z * error)));
+        cells.push_back(info.logarithm ? fmt::format("{:.1f}", 100.0 * std::expm1(mean + z * error))
+                                       : fmt::format("{:.3g}", 1e-3 * (mean + z * error)));
     cells.emplace_back(info.meaning);
     table.add(cells);
   }
@@ -186,17 +193,20 @@ std::string client_command(const tune::Run& run, const std::string& engine, cons
   const auto option = [](const char* name, const std::optional<double>& value) {
     return value ? fmt::format(" {} {:.6g}", name, std::round(*value)) : std::string();
   };
-  const auto load = [&] { return (run.rate ? fmt::format(" --request-rate {:.6g}", *run.rate) : "") + option("--max-concurrency", run.concurrency); };
+  const auto load = [&] {
+    return (run.rate ? fmt::format(" --request-rate {:.6g}", *run.rate) : "") + option("--max-concurrency", run.concurrency);
+  };
   const std::string requests = option("--num-prompts", run.requests ? run.requests : 100.0);
   if (engine.starts_with("sglang"))
-    return fmt::format("python3 -m sglang.bench_serving --backend sglang --dataset-name sharegpt{}{}{} --output-file {}.jsonl", requests, load(),
-                       option("--sharegpt-output-len", run.output_tokens), run.name);
+    return fmt::format("python3 -m sglang.bench_serving --backend sglang --dataset-name sharegpt{}{}{} --output-file {}.jsonl",
+                       requests, load(), option("--sharegpt-output-len", run.output_tokens), run.name);
   if (engine.starts_with("llama_cpp"))
-    return fmt::format("llama-benchy{}{}{} --save-result {}.json", option("--concurrency", run.concurrency), option("--pp", run.prompt_tokens),
-                       option("--tg", run.output_tokens), run.name);
-  return fmt::format("vllm bench serve --model '<path of {}>' --dataset-name hf --dataset-path philschmid/mt-bench{}{}{} --save-result "
-                     "--result-filename {}.json",
-                     model, option("--hf-output-len", run.output_tokens), requests, load(), run.name);
+    return fmt::format("llama-benchy{}{}{} --save-result {}.json", option("--concurrency", run.concurrency),
+                       option("--pp", run.prompt_tokens), option("--tg", run.output_tokens), run.name);
+  return fmt::format(
+      "vllm bench serve --model '<path of {}>' --dataset-name hf --dataset-path philschmid/mt-bench{}{}{} --save-result "
+      "--result-filename {}.json",
+      model, option("--hf-output-len", run.output_tokens), requests, load(), run.name);
 }
 
 void print_suggestions(const TuneTask& task, const tune::TuneResult& result) {
@@ -217,8 +227,9 @@ void print_suggestions(const TuneTask& task, const tune::TuneResult& result) {
     const double own = result.predictions[one.cell].seconds / 60.0;
     if (task.minutes && minutes + own > *task.minutes) break;
     minutes += own;
-    table.add({fmt::format("{}", i + 1), run.name, fmt::format("{}", run.draft_length), fmt::format("{:.0f}", run.concurrency.value_or(0.0)),
-               fmt::format("{:.1f}", own), fmt::format("{:.2f}", 100.0 * one.value), fmt::format("{:.2f}", 100.0 * one.open_after),
+    table.add({fmt::format("{}", i + 1), run.name, fmt::format("{}", run.draft_length),
+               fmt::format("{:.0f}", run.concurrency.value_or(0.0)), fmt::format("{:.1f}", own),
+               fmt::format("{:.2f}", 100.0 * one.value), fmt::format("{:.2f}", 100.0 * one.open_after),
                client_command(run, engine, task.request.server.target.value_or("MODEL"))});
     // One kind of run is not enough to know a server.
     if (one.open_after < settled && (i > 0 || !task.request.runs.empty())) break;
@@ -275,7 +286,8 @@ ExitCode tune_command(const std::vector<std::string>& arguments) {
     manifest.inputs = inputs;
     manifest.wall_seconds = wall_clock() - started;
     folder->finish(manifest);
-    print_output("wrote {}/server.yaml{}; use it with --engine {}/server.yaml\n", task.out, !task.predict.empty() ? ", predicted.csv, slopes.csv" : "", task.out);
+    print_output("wrote {}/server.yaml{}; use it with --engine {}/server.yaml\n", task.out,
+                 !task.predict.empty() ? ", predicted.csv, slopes.csv" : "", task.out);
   } else if (!task.predict.empty() && !task.suggest) {
     print_output("{}", tune::predictions_csv(task.request.cells, result.expected));
   }

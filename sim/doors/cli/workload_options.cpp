@@ -202,13 +202,16 @@ std::vector<spec::Override> workload_overrides(const WorkloadOptions& options, b
   };
   if (options.spending.any()) {
     if (!options.hardware && !built_in)
-      throw BadInput({options.spending.power_cap ? "--power-cap" : "--price", 0, 0},
-                     "given with a config but without --hardware, allowed: with it, or --set cost.hardware=\"{preset: NAME, ...}\"");
+      throw BadInput(
+          {options.spending.power_cap ? "--power-cap" : "--price", 0, 0},
+          "given with a config but without --hardware, allowed: with it, or --set cost.hardware=\"{preset: NAME, ...}\"");
     const std::string hardware = options.hardware.value_or(plan::kDefaultHardware);
     if (in_braces(hardware))
-      throw BadInput({"--hardware", 0, 0}, "in braces, together with an option on its power or cost, allowed: both inside the braces");
+      throw BadInput({"--hardware", 0, 0},
+                     "in braces, together with an option on its power or cost, allowed: both inside the braces");
     refuse_set(options, "hardware", "cost.hardware");
-    add_preset("cost.hardware", cost::PresetChoice{hardware, {"--hardware", 0, 0}, spending_changes(options.spending, hardware, {hardware})});
+    add_preset("cost.hardware",
+               cost::PresetChoice{hardware, {"--hardware", 0, 0}, spending_changes(options.spending, hardware, {hardware})});
   } else {
     add_choice(options.hardware, "hardware");
   }

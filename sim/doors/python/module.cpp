@@ -19,7 +19,6 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>

@@ -69,19 +69,20 @@ std::string answer(const std::string& question) {
   try {
     const Json asked = Json::parse(question);
     const std::string what = text_at(asked, "ask", "");
-    reply = what == "parts"       ? answer_parts()
-            : what == "plan"      ? answer_plan(asked)
-            : what == "map"       ? answer_map(asked)
-            : what == "landscape" ? answer_landscape(asked)
-            : what == "mass"      ? answer_mass(asked)
-            : what == "rounds"    ? answer_rounds(asked)
-            : what == "step"      ? answer_step(asked)
-            : what == "serve"     ? answer_serve(asked)
-            : what == "tune"      ? answer_tune(asked)
-            : what == "replay"
-                ? answer_replay(asked)
-                : throw BadInput({"ask", 0, 0},
-                                 "\"" + what + "\", allowed: parts, plan, map, landscape, mass, rounds, step, serve, tune, replay");
+    reply =
+        what == "parts"       ? answer_parts()
+        : what == "plan"      ? answer_plan(asked)
+        : what == "map"       ? answer_map(asked)
+        : what == "landscape" ? answer_landscape(asked)
+        : what == "mass"      ? answer_mass(asked)
+        : what == "rounds"    ? answer_rounds(asked)
+        : what == "step"      ? answer_step(asked)
+        : what == "serve"     ? answer_serve(asked)
+        : what == "tune"      ? answer_tune(asked)
+        : what == "replay"
+            ? answer_replay(asked)
+            : throw BadInput({"ask", 0, 0},
+                             "\"" + what + "\", allowed: parts, plan, map, landscape, mass, rounds, step, serve, tune, replay");
   } catch (const std::exception& error) {
     reply = {{"error", error.what()}};
   }

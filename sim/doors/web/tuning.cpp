@@ -40,7 +40,8 @@ load::ServeRequest described_server(const Json& question) {
   take("draft", server.draft);
   take("engine", server.engine);
   take("dtype", server.dtype);
-  if (const double gpus = number_at(question, "tensor_parallel", 1.0); gpus != 1.0) server.tensor_parallel = fmt::format("{:g}", gpus);
+  if (const double gpus = number_at(question, "tensor_parallel", 1.0); gpus != 1.0)
+    server.tensor_parallel = fmt::format("{:g}", gpus);
   return server;
 }
 
@@ -74,7 +75,8 @@ Json answer_tune(const Json& question) {
       const std::string name = tune::metric_names()[metric];
       own[name] = run.measured[metric] ? number(*run.measured[metric]) : Json();
       own[name + "_estimated"] = number(std::exp(result.prior_means[i][metric]));
-      own[name + "_tuned"] = run.measured[metric] ? number(*run.measured[metric] * std::exp(-result.fits[i].residual[metric])) : Json();
+      own[name + "_tuned"] =
+          run.measured[metric] ? number(*run.measured[metric] * std::exp(-result.fits[i].residual[metric])) : Json();
     }
     reply["runs"].push_back(std::move(own));
   }

@@ -181,9 +181,9 @@ spec::Experiment priced_experiment(const Json& question) {
   if (const auto tuned = question.find("tuned"); tuned != question.end() && !tuned->is_null()) {  // from answer_tune()
     const Location where{"tuned", 0, 0};
     const config::Value learned = config::parse_json(tuned->dump(), where.file, diagnostics);
-    changes.push_back({"cost.engine",
-                       config::map({{"preset", config::scalar(engine.empty() ? "vllm" : engine, where)}, {"tuned", learned}}, where),
-                       where});
+    changes.push_back(
+        {"cost.engine",
+         config::map({{"preset", config::scalar(engine.empty() ? "vllm" : engine, where)}, {"tuned", learned}}, where), where});
   } else if (!engine.empty()) {
     preset("cost.engine", {engine, {"engine", 0, 0}, {}});
   }

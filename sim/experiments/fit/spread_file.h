@@ -13,10 +13,10 @@ struct SpreadExperiment {
   std::string heading;  // lines of comment
   int vocab = 0;
   SpreadValues values;
-  double temperature = 1.0;   // divides the logits of target and draft; 0: the likeliest tokens
+  double temperature = 1.0;  // divides the logits of target and draft; 0: the likeliest tokens
   bool chosen = false;  // above temperature 0: the recorded drafts were chosen (argmax), so the experiment compares chosen drafts
-  std::string context;        // the line of YAML, with comments before it
-  bool trees = true;          // the sweep includes trees of likeliest tokens
+  std::string context;  // the line of YAML, with comments before it
+  bool trees = true;    // the sweep includes trees of likeliest tokens
   std::string left_out = {};  // methods that the sweep omits and why, as lines of comment
 };
 

@@ -24,7 +24,7 @@ struct DistributionFacts {
   std::string missing;                       // why no theory covers it; "" if one does
   // chi2(draft || target), mean over contexts; infinite if the draft emits tokens that the target cannot
   double chi_squared = 0.0;
-  double kl = 0.0;           // KL(target || draft), mean over contexts
+  double kl = 0.0;  // KL(target || draft), mean over contexts
   // For lossy rules with theory and one stratum: the classes' masses of a judged token, [depth][class].
   std::vector<std::vector<double>> judged_mass;
   // The same for the token after a fully accepted block, [class]; empty: the target's.

@@ -172,7 +172,8 @@ Coverage cover_joined(const spec::Cell& cell) {
 TheoryEntry dspark_theory() {
   return {{"dspark",
            "rounds by the context before the block, along drafts whose logits the token before biases",
-           "Cheng et al. (DSpark), arXiv 2607.05147; Huang et al. (Domino), arXiv 2605.29707; Leviathan et al., arXiv 2211.17192; Sun et al., arXiv 2403.10444",
+           "Cheng et al. (DSpark), arXiv 2607.05147; Huang et al. (Domino), arXiv 2605.29707; Leviathan et al., arXiv "
+           "2211.17192; Sun et al., arXiv 2403.10444",
            {},
            ""},
           {"token", "multi_draft_recursive", "block", "sample_match", "tree_point_mass"},

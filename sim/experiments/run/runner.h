@@ -40,8 +40,8 @@ struct RunOptions {
 
 struct RunResult {
   bool finished = false;
-  bool journal_lost = false;                                // the journal was deleted: the run cannot be resumed
-  std::vector<decode::Counts> counts;                       // [cell]
+  bool journal_lost = false;           // the journal was deleted: the run cannot be resumed
+  std::vector<decode::Counts> counts;  // [cell]
   // [cell]: its simulated placement; none without a placement, and none for a shard
   std::vector<std::optional<placement::Comparison>> timed;
 };

@@ -364,7 +364,8 @@ Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics) {
                          (hardware.kernels_spread > 0.0 && !has_nvlink(hardware) && went_over_nvlink(hardware.kernels_name));
   hardware.unverified = a.boolean("unverified");
   if (a.has("power")) hardware.power = read_power_draw(a.value("power"), diagnostics);
-  if (a.has("price")) hardware.price = price_fields().read(config::read_arguments(a.value("price"), price_fields(), {}, "price", diagnostics));
+  if (a.has("price"))
+    hardware.price = price_fields().read(config::read_arguments(a.value("price"), price_fields(), {}, "price", diagnostics));
   hardware.calibration = calibration_fields().read(c);
   hardware.fitted_on = hardware.calibration.fitted_on;
   if (!a.has("kernels") && a.value("calibration").fields.empty() && hardware.compute_capability > 0.0) lend_kernels(hardware);

@@ -70,8 +70,8 @@ struct Hardware {
   bool other_links = false;     // all-reduces of the fits were measured over a kind of link that this machine does not have
   std::string fitted_on;        // another GPU, the source of the calibration; empty: this GPU
   bool unverified = false;
-  std::optional<PowerDraw> power;      // none: its power is not known
-  std::optional<HourlyPrice> price;    // none: not known
+  std::optional<PowerDraw> power;    // none: its power is not known
+  std::optional<HourlyPrice> price;  // none: not known
 };
 
 // Seconds of `groups` equal matrix products in one kernel: each `rows` by `inner` times `inner` by `outer`, weights of

@@ -12,9 +12,9 @@ namespace specsim::cost {
 
 namespace {
 
-// Shares of the limit where nothing was measured, and the error that this leaves. The idle share is that of the two measured GPUs. Reading
-// weights of 4 bits draws 1.1 to 1.2 of the limit on these, and weights of 16 bits about half of it on an H100 (300 W at batch 1 by the
-// ML.ENERGY benchmark, as the vLLM semantic router's power model cites it).
+// Shares of the limit where nothing was measured, and the error that this leaves. The idle share is that of the two measured
+// GPUs. Reading weights of 4 bits draws 1.1 to 1.2 of the limit on these, and weights of 16 bits about half of it on an H100 (300
+// W at batch 1 by the ML.ENERGY benchmark, as the vLLM semantic router's power model cites it).
 constexpr double kIdleShare = 0.16;
 constexpr double kMemoryShare = 0.85;
 constexpr double kComputeShare = 1.5;
@@ -39,13 +39,15 @@ const config::Fields<Given>& fields() {
   const config::Interval watts = config::above(0, 1e5);
   static const config::Fields<Given> list = {
       {"limit_w", &Given::limit_w, "power limit of the board, by the data sheet, watts", watts, config::required},
-      {"idle_w", &Given::idle_w, "power with clocks up and no kernel; 0.16 of the limit where not given", config::between(0, 1e5)},
-      {"memory_w", &Given::memory_w, "power of reading weights and keys at the full bandwidth and clock; 0.85 of the limit where not given", watts},
+      {"idle_w", &Given::idle_w, "power with clocks up and no kernel; 0.16 of the limit where not given",
+       config::between(0, 1e5)},
+      {"memory_w", &Given::memory_w,
+       "power of reading weights and keys at the full bandwidth and clock; 0.85 of the limit where not given", watts},
       {"compute_w", &Given::compute_w,
        "power of arithmetic at full rate and clock, which may be above the limit; 1.5 of the limit where not given", watts},
       {"cap_w", &Given::cap_w, "a lower power limit that the user sets (nvidia-smi --power-limit)", watts},
-      {"spread", &Given::spread, "standard deviation of the logarithm of an estimate; 0.3 where the powers are shares of the limit",
-       config::between(0, 2)},
+      {"spread", &Given::spread,
+       "standard deviation of the logarithm of an estimate; 0.3 where the powers are shares of the limit", config::between(0, 2)},
       {"clock_exponent", &Given::clock_exponent, "exponent of the cores' power by their clock", config::between(1, 4)},
       {"memory_core_share", &Given::memory_core_share, "share of the power of reading, beyond idle, that the cores draw",
        config::between(0, 1)},
@@ -127,15 +129,16 @@ PowerDraw read_power_draw(const config::Value& value, Diagnostics& diagnostics) 
   power.memory_core_share = given.memory_core_share;
   power.memory_clock_exponent = given.memory_clock_exponent;
   power.source = given.source;
-  for (const auto& [key, lower, upper] : {std::tuple{"idle_w", power.idle_w, power.memory_w}, {"memory_w", power.memory_w, power.compute_w}})
+  for (const auto& [key, lower, upper] :
+       {std::tuple{"idle_w", power.idle_w, power.memory_w}, {"memory_w", power.memory_w, power.compute_w}})
     if (lower > upper)
       diagnostics.add(arguments.has(key) ? arguments.where(key) : value.where,
                       fmt::format("{} is {:g}, allowed: idle_w at most memory_w ({:g}), and that at most compute_w ({:g})", key,
                                   lower, power.memory_w, power.compute_w));
   const double least = std::ceil(std::max(kLeastCapShare * power.limit_w, power.idle_w));
   if (power.cap_w && (*power.cap_w < least || *power.cap_w > power.limit_w))
-    diagnostics.add(arguments.where("cap_w"),
-                    fmt::format("a power cap of {:g} W, allowed: {:g} to {:g} W on this GPU", *power.cap_w, least, power.limit_w));
+    diagnostics.add(arguments.where("cap_w"), fmt::format("a power cap of {:g} W, allowed: {:g} to {:g} W on this GPU",
+                                                          *power.cap_w, least, power.limit_w));
   return power;
 }
 

@@ -11,15 +11,15 @@ namespace specsim::cost {
 
 // Watts of the board by its work. A figure that a GPU's file does not give is a share of the limit (read_power_draw).
 struct PowerDraw {
-  double limit_w = 0.0;    // power limit by default, by the data sheet
-  double idle_w = 0.0;     // clocks up, no kernel runs
-  double memory_w = 0.0;   // reads weights or keys at the full bandwidth and clock
-  double compute_w = 0.0;  // arithmetic at full rate and clock; may be above the limit, which then lowers the clock
-  double spread = 0.0;     // standard deviation of the logarithm of an estimate
-  std::optional<double> cap_w;   // a lower limit that the user sets; none: limit_w
+  double limit_w = 0.0;         // power limit by default, by the data sheet
+  double idle_w = 0.0;          // clocks up, no kernel runs
+  double memory_w = 0.0;        // reads weights or keys at the full bandwidth and clock
+  double compute_w = 0.0;       // arithmetic at full rate and clock; may be above the limit, which then lowers the clock
+  double spread = 0.0;          // standard deviation of the logarithm of an estimate
+  std::optional<double> cap_w;  // a lower limit that the user sets; none: limit_w
   // The defaults are the RTX 5090's.
-  double clock_exponent = 1.66;  // of the cores' power by their clock
-  double memory_core_share = 0.73;  // share of memory_w - idle_w that the cores draw
+  double clock_exponent = 1.66;         // of the cores' power by their clock
+  double memory_core_share = 0.73;      // share of memory_w - idle_w that the cores draw
   double memory_clock_exponent = 0.11;  // how reading slows down as the cores' clock falls
   std::string source;
   bool by_limit = false;  // idle_w, memory_w and compute_w are shares of the limit

@@ -68,7 +68,8 @@ double CostModel::relative_error(Role role, const Pass& pass) const {
   const PassTime time = this->pass(role, pass);
   if (belief && time.total() > 0.0) {
     const bool verifies = pass.tokens > 1.0 && pass.logits >= pass.tokens;
-    FactorVector slope = pass_slope(time, role, pass.batch, role == Role::draft || verifies, verifies ? pass.batch * pass.tokens : 0.0);
+    FactorVector slope =
+        pass_slope(time, role, pass.batch, role == Role::draft || verifies, verifies ? pass.batch * pass.tokens : 0.0);
     for (double& part : slope) part /= time.total();
     variance += ratio_variance(*belief, slope) + uncertainty()->discrepancy() * uncertainty()->discrepancy();
   }

@@ -29,8 +29,7 @@ PassTime with_energy(const Hardware& hardware, const PassTime& pass, const PassW
   const double kernels = pass.weights + pass.compute + pass.kv;
   // Of experts' products and of attention the parts of the pass do not hold the arithmetic by itself.
   const double compute = std::min(kernels, std::max(pass.compute, work.operations / hardware.flops));
-  const double reading =
-      std::min(kernels - compute, work.bytes / (hardware.bandwidth * hardware.calibration.memory_efficiency));
+  const double reading = std::min(kernels - compute, work.bytes / (hardware.bandwidth * hardware.calibration.memory_efficiency));
   const double others = kernels - compute - reading + pass.communication + pass.launch + pass.sampling;
   const BoardTime uncapped{reading, compute, others, pass.host};
   const BoardUse use = board_use(power, uncapped);
@@ -38,9 +37,10 @@ PassTime with_energy(const Hardware& hardware, const PassTime& pass, const PassW
   time.work_joules = use.joules - power.idle_w * use.time.total();
   if (power.cap() >= power.limit_w) return time;
   const auto slower = [](double part, double by) { return by > 0.0 ? part / by : 1.0; };
-  const double all = slower(use.time.memory + use.time.compute + use.time.small, uncapped.memory + uncapped.compute + uncapped.small);
-  for (double PassTime::*const part : {&PassTime::weights, &PassTime::compute, &PassTime::kv, &PassTime::communication, &PassTime::launch,
-                                       &PassTime::sampling, &PassTime::experts})
+  const double all =
+      slower(use.time.memory + use.time.compute + use.time.small, uncapped.memory + uncapped.compute + uncapped.small);
+  for (double PassTime::*const part : {&PassTime::weights, &PassTime::compute, &PassTime::kv, &PassTime::communication,
+                                       &PassTime::launch, &PassTime::sampling, &PassTime::experts})
     time.*part *= all;
   return time;
 }

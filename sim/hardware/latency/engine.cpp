@@ -67,7 +67,8 @@ const config::Fields<KernelRule>& rule_fields() {
   using R = KernelRule;
   static const config::Fields<R> fields = {
       {"operation", &R::operation,
-       "what it runs; narrow_verification: over a cache of fewer than 16 bits; weight_only_product: narrow weights, 16-bit activations",
+       "what it runs; narrow_verification: over a cache of fewer than 16 bits; weight_only_product: narrow weights, 16-bit "
+       "activations",
        config::Choices<RuledOperation>{ruled_operations()}, config::required},
       {"library", &R::library, "engine whose measured kernels run", config::one_of(kernel_engines())},
       {"kernel", &R::kernel, "its name in the library's table; in captured passes, of all-reduces"},

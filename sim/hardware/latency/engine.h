@@ -65,7 +65,8 @@ struct WeightOnlyKernels {
 };
 
 // Operations for which an engine may use another implementation than its library's first: all-reduces, attention over keys and
-// values, latent attention, verification over a cache of fewer than 16 bits, and products of narrow weights with 16-bit activations.
+// values, latent attention, verification over a cache of fewer than 16 bits, and products of narrow weights with 16-bit
+// activations.
 enum class RuledOperation { allreduce, attention, latent_attention, narrow_verification, weight_only_product };
 constexpr const char* kMarlin = "marlin";  // the only kernel that a rule for weight_only_product may name
 

@@ -21,11 +21,12 @@ struct HostTime {
   double piecewise_us_per_layer = 0.0;         // of a pass in graphs of pieces
   double piecewise_us_per_linear_layer = 0.0;  // and of its layers of linear attention
   double piecewise_gap_us = 0.0;               // extra time of a layer of such a pass if the GPU is slower than the host
-  // Of a draft pass or a verification over a cache of fewer than 16 bits, with the GPU idle: FlashInfer plans attention on the host.
+  // Of a draft pass or a verification over a cache of fewer than 16 bits, with the GPU idle: FlashInfer plans attention on the
+  // host.
   double plan_us = 0.0;
-  double draft_floor_us = 0.0;                 // least time of a draft pass
-  double draft_us = 0.0;                       // of a draft pass, with the GPU idle while its inputs are prepared
-  double round_us = 0.0;                       // of a speculative round beyond its passes
+  double draft_floor_us = 0.0;  // least time of a draft pass
+  double draft_us = 0.0;        // of a draft pass, with the GPU idle while its inputs are prepared
+  double round_us = 0.0;        // of a speculative round beyond its passes
 };
 
 // The figures by the names that a config gives them.

@@ -607,7 +607,8 @@ class ConfigJson {
     const Keys number = {"n_shared_experts", "num_shared_experts", "moe_num_shared_experts", "num_shared_expert"};
     std::int64_t sum = optional(shared).value_or(0);
     if (sum == 0) sum = optional(number).value_or(0) * widths_.expert_ffn;
-    if (sum == 0 && (is("llama4") || is("gemma4") || truth("residual_moe"))) sum = usual;  // in parallel with the experts in every layer
+    if (sum == 0 && (is("llama4") || is("gemma4") || truth("residual_moe")))
+      sum = usual;  // in parallel with the experts in every layer
     if (sum == 0 && is("arctic") && truth("use_residual")) sum = widths_.hidden;
     widths_.shared_ffn = sum;
     if (sum > 0) put_number("shared_ffn", sum, where(find(shared) != nullptr ? shared : number));

@@ -431,7 +431,8 @@ class Resolver {
       scheme_.rest = "2";  // four weights of three values in a byte
       return true;
     }
-    if (const std::string format = lower_text(inner_.find("qformat_weight")); format.starts_with("fp8")) {  // Mistral's params.json
+    if (const std::string format = lower_text(inner_.find("qformat_weight"));
+        format.starts_with("fp8")) {  // Mistral's params.json
       scheme_.rest = "fp8/fp8";
       return true;
     }

@@ -110,7 +110,7 @@ struct Summary {
   double latency_error = 0.0;
   // A job whose requests are all sent at once: its makespan is duration_s. NaN for other runs.
   double last_tenth_s = std::numeric_limits<double>::quiet_NaN();  // from the end of nine tenths of the requests to the last end
-  double idle_places = std::numeric_limits<double>::quiet_NaN();   // share of places of the largest batch left empty, over the run
+  double idle_places = std::numeric_limits<double>::quiet_NaN();  // share of places of the largest batch left empty, over the run
   // The boards of all GPUs, idle times included; NaN if power or cost is not known. `power_error`: standard deviation of the
   // logarithm.
   double gpus = 0.0;

@@ -112,7 +112,8 @@ std::vector<SummaryFigure> all_figures() {
        {"watts_per_gpu", "W", "joules / (gpus duration_s)",
         [](const Summary& summary) { return summary.joules / (summary.gpus * summary.duration_s); }},
        {"joules_per_token", "J", "joules / total_output_tokens", joules_per_token},
-       {"dollars_per_million_tokens", "$", "cost of the GPUs over duration_s, per million output tokens; empty if the cost of a GPU-hour is not known",
+       {"dollars_per_million_tokens", "$",
+        "cost of the GPUs over duration_s, per million output tokens; empty if the cost of a GPU-hour is not known",
         dollars_per_million}});
   add_bounds(list, "joules_per_token", "J", Bounded::joules_per_token);
   add_bounds(list, "dollars_per_million_tokens", "$", Bounded::dollars_per_million);
