@@ -23,6 +23,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from calls import version_of
+
 ROOT = Path(__file__).resolve().parents[2]
 MANIFEST = ROOT / "configs/published/public_configs.csv"
 TABLE = ROOT / "results/files/public_configs.csv"
@@ -157,6 +159,9 @@ def main():
             print(line)
         return
     TABLE.parent.mkdir(parents=True, exist_ok=True)
+    (TABLE.parent / "manifest.yaml").write_text('script: scripts/results/public_configs.py\n'
+                                                'command: "scripts/results/public_configs.py --specsim build/specsim --clones DIR"\n'
+                                                f'program: "{version_of(chosen.specsim)}"\ndata: {MANIFEST.relative_to(ROOT)}\n')
     with TABLE.open("w", newline="") as file:
         writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
         writer.writeheader()
