@@ -12,7 +12,7 @@ created with an outline.
   <!-- table: NAME -->            a table that a function below makes
   <!-- part: KIND/NAME -->        a method's kind and source; <!-- figures: KIND/NAME -->: its parameters, an example, simulated values
   <!-- value: NAME -->            a number in a sentence, from a CSV; "step: PAGE | GROUP | FIGURE" is one of results/fidelity/steps/errors.csv;
-                                  "method:", "side by side:", "adaptive:" and "trees:" name a method's row and column (see method_value and others)
+                                  "method:", "side by side:", "adaptive:", "trees:" and "heatmap:" name a row and column (see method_value and others)
 --check writes no files, prints the differences, and ends with status 1 if there are any.
 """
 import difflib
@@ -169,13 +169,22 @@ def part_block(what):
     return f"**{kind}.**" + (f" Source: {linked(part.source)}." if part.source else "")
 
 
-MOST_FIGURES = 6  # rows of a method's table
+MOST_FIGURES = 3  # rows of a method's table
+
+
+def parameters_of(part):
+    """A method's table of parameters. Those of every fixed tree are only on the page of tree_static."""
+    tree = part_named("drafter/tree_static")
+    shared = [row for row in part.table.splitlines()[2:] if part.name != tree.name and row in tree.table.splitlines()]
+    own = [row for row in part.table.splitlines() if row not in shared]
+    keys = ", ".join(row.split(" | ")[0].strip("| ") for row in shared)
+    return "\n".join(own * (len(own) > 2) + [""] * (len(own) > 2 and bool(shared)) + [f"{keys}: as for [tree_static]({tree.page}#parameters)."] * bool(shared)) or "None."
 
 
 def figures_block(what):
     """A method's parameters, the first example that uses it, and its first cells of results/methods."""
     part = part_named(what)
-    lines = ["## Parameters", "", part.table or "None.", ""]
+    lines = ["## Parameters", "", parameters_of(part), ""]
     example = example_of(part)
     if example:
         lines += ["## In a config", "", "```yaml", example[0], "```", "", f"From [{example[1]}](../../{example[1]}).", ""]
@@ -183,7 +192,7 @@ def figures_block(what):
     if cells:
         shown = list({cell["config"]: cell for cell in reversed(cells)}.values())[::-1][:MOST_FIGURES]  # the first cell of each config
         other = {"drafter": "verifier", "verifier": "drafter", "policy": "drafter"}[part.kind]
-        notes = ["Compare rows of one config only."] * (len(shown) > 1) + ["[All methods on one workload](../results/methods.md)."]
+        notes = ["Compare rows of one config only."] * (len(shown) > 1) + ["[All methods](../results/methods.md)."]
         notes += [f"[All {len(cells)} cells](../../results/methods/methods.csv)."] * (len(cells) > len(shown))
         lines += ["## Figures", "", " ".join(notes), "",
                   f"| config | {part.kind} | {other} | tokens per round | draft passes | verified rows |", "|---|---|---|---|---|---|"]
@@ -247,6 +256,13 @@ def tree_value(what):
 
 
 # ---- measurements on real models
+
+def heatmap_value(what):
+    """Of results/eagle_70b: the best draft length of a batch, "batch 1, best", or a speedup, "batch 256, draft length 5"."""
+    batch, figure = re.fullmatch(r"batch (\d+), (best|draft length \d+)", what).groups()
+    speedups = {row["decode.drafter.draft_length"]: float(row["speedup"]) for row in rows_of("results/eagle_70b/data.csv") if row["workload.batch"] == batch}
+    return max(speedups, key=speedups.get) if figure == "best" else f"{speedups[figure.split()[-1]]:.2f}"
+
 
 def span(values, form="{:.2f}"):
     """Least and most of the values; one value if both print the same."""
@@ -454,6 +470,7 @@ TABLES = {"methods": methods_table, "refuted": refuted_table, "policies": polici
           **{name: (lambda _, make=make: make()) for name, make in price_tables.TABLES.items()}}
 # Values that name a row of a table: "step: PAGE | GROUP | FIGURE".
 OF_ROWS = {"language": language_errors, "rankings": rankings, "method": method_value, "side by side": side_by_side_value, "adaptive": against_fixed, "trees": tree_value,
+           "heatmap": heatmap_value,
            "step": price_tables.step_value, "fidelity": price_tables.fidelity_value, "unseen": price_tables.unseen_value,
            "unseen span": price_tables.unseen_span}
 
