@@ -433,6 +433,36 @@ def language_errors(what):
     return span(errors, "{:+.0f}") + " %"
 
 
+def side_by_side_table(_):
+    shown = {"chain of 2": "verifier token, drafter chain draft_length 2", "block verification, chain of 4": "verifier block, drafter chain draft_length 4",
+             "`eagle`, chain of 4": "drafter eagle branching [1,1,1,1]", "`eagle`, tree of 21": "drafter eagle branching [3,2,1,1]",
+             "`tree_dynamic`, 21 nodes": "drafter tree_dynamic", "`prompt_lookup`": "drafter prompt_lookup"}
+    return price_tables.table(["example", "speedup at batch 1", "at batch 8", "at batch 32"],
+                 [[name, *(side_by_side_value(f"{words} | {batch}") for batch in (1, 8, 32))] for name, words in shown.items()])
+
+
+def language_table(_):
+    shown = [("block verification", "`spread: 0.7`", "block verification; block; 1; language"),
+             ("siblings without replacement, Llama-3 70B and 8B", "`spread: 0.7`", "appendix E; sibling; 1; language"),
+             ("siblings, Medusa's heads", "`spread: 1.4`", "Medusa; sibling; 0; weak draft"),
+             ("EAGLE's tree of 25, temperature 0", "`spread: 1`", "Tables 2 and 5; EAGLE's tree of 25; 0; head"),
+             ("EAGLE-2's tree, temperature 0", "`spread: 1`", "Tables 2 and 5; EAGLE-2; 0; head"),
+             ("EAGLE's tree of 25, temperature 1", "`spread: 1`", "Tables 2 and 5; EAGLE's tree of 25; 1; head"),
+             ("Sequoia's trees, temperature 0", "`spread: 1.4`", "Tables 1 and 3; Sequoia's tree; 0; weak draft"),
+             ("Sequoia's trees, temperature 0.6", "`spread: 1.4`", "Tables 1 and 3; Sequoia's tree; 0.6; weak draft"),
+             ("EAGLE's tree at temperature 1, fitted at 0", "flat head", "Table 1:; EAGLE's tree of 25; 1; flat head"),
+             ("EAGLE-2's tree at temperature 1, fitted at 0", "flat head", "six tasks; EAGLE-2; 1; flat head"),
+             ("many drafts of a small model (SpecTr)", "`spread: 0.7`", "SpecTr; K-SEQ; 1; language")]
+    return price_tables.table(["method", "setting", "predicted against published"], [[method, setting, language_errors(what)] for method, setting, what in shown])
+
+
+def kernel_errors_table(_):
+    shown = {"products, bf16": "product | bfloat16", "products, fp8": "product | fp8", "decode attention, bf16": "attention_decode | bfloat16",
+             "latent attention, bf16": "attention_latent | bfloat16", "experts, bf16": "experts | bfloat16"}
+    return price_tables.table(["kernel, shapes that no fit saw", "median error over GPUs", "90th percentile"],
+                 [[name, *(price_tables.unseen_span(f"{words} | {figure}") for figure in ("middle", "high"))] for name, words in shown.items()])
+
+
 def rankings(figure):
     """(least, most) of a column of results/rankings/rankings.md, by batch: "lost | 1"."""
     column, _, batch = (word.strip() for word in figure.partition("|"))
@@ -467,6 +497,7 @@ VALUES = {
     "timing error, worst": lambda: f"{timing_errors()[-1]:.1f} %",
 }
 TABLES = {"methods": methods_table, "refuted": refuted_table, "policies": policies_table, "calibration": calibration_table, "validation": validation_table, "measured": measured_table, "gpu": gpu_table,
+          "side by side": side_by_side_table, "language": language_table, "kernel errors": kernel_errors_table,
           **{name: (lambda _, make=make: make()) for name, make in price_tables.TABLES.items()}}
 # Values that name a row of a table: "step: PAGE | GROUP | FIGURE".
 OF_ROWS = {"language": language_errors, "rankings": rankings, "method": method_value, "side by side": side_by_side_value, "adaptive": against_fixed, "trees": tree_value,
