@@ -126,8 +126,7 @@ Estimate EnginePlans::estimate(double replicas, double prefill_engines, const se
   if (largest_ < 1 || !(at(1).tokens_per_second > 0.0)) return result;
   const bool apart = prefill_engines > 0.0;
   const double prefill = prompt_.total();
-  // Of an engine that decodes: time that a request's prompt takes from it, and the most requests a second whose prompts are
-  // computed.
+  // Of an engine that decodes: time that a prompt takes from it, and the most requests per second whose prompts are computed.
   const double own_prefill = apart ? 0.0 : prefill;
   const double most = apart ? prefill_engines / (replicas * prefill) : 1.0 / prefill;
   double requests = 0.0;  // a second, of this engine
