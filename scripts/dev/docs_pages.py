@@ -441,6 +441,13 @@ def side_by_side_table(_):
                  [[name, *(side_by_side_value(f"{words} | {batch}") for batch in (1, 8, 32))] for name, words in shown.items()])
 
 
+def shared_rows_table(_):
+    """Speedups of the cells of one budget of rows, all rows, and a perfect head, by batch (configs/examples/methods/shared_rows.yaml)."""
+    cells = {32: (30, 22, 38), 128: (31, 23, 39)}
+    return price_tables.table(["batch", "verified by estimate", "all verified", "perfect head"],
+                              [[str(batch), *(method_value(f"config shared_rows, cell {cell} | speedup") for cell in shown)] for batch, shown in cells.items()])
+
+
 def language_table(_):
     shown = [("block verification", "`spread: 0.7`", "block verification; block; 1; language"),
              ("siblings without replacement, Llama-3 70B and 8B", "`spread: 0.7`", "appendix E; sibling; 1; language"),
@@ -497,7 +504,7 @@ VALUES = {
     "timing error, worst": lambda: f"{timing_errors()[-1]:.1f} %",
 }
 TABLES = {"methods": methods_table, "refuted": refuted_table, "policies": policies_table, "calibration": calibration_table, "validation": validation_table, "measured": measured_table, "gpu": gpu_table,
-          "side by side": side_by_side_table, "language": language_table, "kernel errors": kernel_errors_table,
+          "side by side": side_by_side_table, "shared rows": shared_rows_table, "language": language_table, "kernel errors": kernel_errors_table,
           **{name: (lambda _, make=make: make()) for name, make in price_tables.TABLES.items()}}
 # Values that name a row of a table: "step: PAGE | GROUP | FIGURE".
 OF_ROWS = {"language": language_errors, "rankings": rankings, "method": method_value, "side by side": side_by_side_value, "adaptive": against_fixed, "trees": tree_value,
