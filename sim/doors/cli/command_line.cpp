@@ -1,5 +1,6 @@
 #include "sim/doors/cli/command_line.h"
 
+#include "sim/doors/cli/command.h"
 #include "sim/foundation/base/context.h"
 #include "sim/foundation/base/error.h"
 #include "sim/foundation/base/output.h"
@@ -178,6 +179,8 @@ bool CommandLine::read(const std::vector<std::string>& arguments) {
   if (values.count("help") > 0) {
     std::ostringstream text;
     text << shown;
+    for (const Command& command : commands())
+      if (usage_.starts_with(fmt::format("specsim {} ", command.name))) print_output("{}\n\n", command.summary);
     print_output("usage: {}\n\n{}\nexamples:\n{}", usage_, text.str(), examples_);
     return false;
   }
