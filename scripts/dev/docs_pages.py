@@ -28,7 +28,7 @@ from statistics import median
 import yaml
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "results"))
-import price_tables  # noqa: E402
+import latency_tables  # noqa: E402
 import served_speedups  # noqa: E402
 from tables import geometric_mean, quantile, rows_of  # noqa: E402
 
@@ -393,7 +393,7 @@ def served(quantity):
 
 
 def llama_cpp_held():
-    """Error of llama.cpp's passes to 8 tokens that no parameter was fitted to, as scripts/results/llama_cpp_prices.py rounds it."""
+    """Error of llama.cpp's passes to 8 tokens that no parameter was fitted to, as scripts/results/llama_cpp_latencies.py rounds it."""
     ratios = [float(row["published_over_simulated"]) for row in rows_of("results/roofline/llama_cpp.csv") if row["set"] == "held" and int(row["tokens"]) <= 8]
     errors = [100 * abs(ratio - 1) for ratio in ratios]
     return f"{median(errors):.0f} % at the median and {quantile(errors, 0.9):.0f} % at the 90th percentile ({len(errors)} rows)"
@@ -451,11 +451,11 @@ VALUES = {
     "timing error, worst": lambda: f"{timing_errors()[-1]:.1f} %",
 }
 TABLES = {"methods": methods_table, "refuted": refuted_table, "policies": policies_table, "calibration": calibration_table, "validation": validation_table, "measured": measured_table, "gpu": gpu_table,
-          **{name: (lambda _, make=make: make()) for name, make in price_tables.TABLES.items()}}
+          **{name: (lambda _, make=make: make()) for name, make in latency_tables.TABLES.items()}}
 # Values that name a row of a table: "step: PAGE | GROUP | FIGURE".
 OF_ROWS = {"language": language_errors, "rankings": rankings, "method": method_value, "side by side": side_by_side_value, "adaptive": against_fixed, "trees": tree_value,
-           "step": price_tables.step_value, "fidelity": price_tables.fidelity_value, "unseen": price_tables.unseen_value,
-           "unseen span": price_tables.unseen_span}
+           "step": latency_tables.step_value, "fidelity": latency_tables.fidelity_value, "unseen": latency_tables.unseen_value,
+           "unseen span": latency_tables.unseen_span}
 
 
 # ---- blocks

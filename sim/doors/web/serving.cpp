@@ -173,7 +173,7 @@ Json answer_replay(const Json& question) {
   load::ServeOptions options;
   options.observer = &kept;
   options.stop = kept.stop();
-  const load::Served served = load::serve(experiment, workload, options);
+  const load::ServeResult served = load::serve(experiment, workload, options);
   Json reply = {{"steps", kept.take()}, {"requests", Json::array()}};
   for (std::size_t i = 0; i < served.result.sent; ++i) {
     const serve::Sequence& sequence = served.result.sequences[i];
