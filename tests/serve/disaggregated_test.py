@@ -29,7 +29,7 @@ def disaggregated(arrivals, prefill=1, count=1, speculation=None, lengths=None, 
 
 
 def one(bench, checks, scheduler):
-    """Prompts of 100 tokens, two sent 0.5 ms disaggregated to two prefill engines: the second cache waits for the link."""
+    """Prompts of 100 tokens, two sent 0.5 ms apart to two prefill engines: the second cache waits for the link."""
     run = bench.run(disaggregated(bench.trace("two", [(0, 100, 5, 0), (500, 100, 5, 0)]), prefill=2, scheduler=scheduler), steps=True)
     prompt, move, step = 3 * MS, 10 * MS, 2_010_000_000
     first = [prompt, prompt + MS // 2]
@@ -54,7 +54,7 @@ def one(bench, checks, scheduler):
     # If more is sent over the link than it carries, the server does not keep up.
     for rate, overloaded in ((200, "1"), (50, "0")):
         run = bench.run(disaggregated({"process": "poisson", "rate": rate, "requests": 400}, prefill=4, count=4, scheduler=scheduler,
-                              lengths={"prompt": {"fixed": 100}, "output": {"fixed": 2}}))
+                                      lengths={"prompt": {"fixed": 100}, "output": {"fixed": 2}}))
         if scheduler["kind"] != "static":
             checks.exact(f"{rate} caches per second over a link of 100", columns(run.folder / "summary.csv")["overloaded"][0].split(".")[0], overloaded)
     # The prefill engine gives only one token.
