@@ -27,27 +27,25 @@ using specsim::tests::ps;
 namespace {
 
 // A schedule as a list: the scheduled events in order, without the cancelled ones.
-struct RequiredSettings {
+struct Asked {
   std::int64_t time_ps;
   Priority priority;
   int name;
   bool cancelled = false;
 };
 
-using Before = std::function<bool(const RequiredSettings&, const RequiredSettings&)>;
+using Before = std::function<bool(const Asked&, const Asked&)>;
 
 // The oracle: a stable sort, which knows neither sequences nor heaps.
-std::vector<int> sorted_names(std::vector<RequiredSettings> asked, const Before& before) {
-  asked.erase(std::remove_if(asked.begin(), asked.end(), [](const RequiredSettings& a) { return a.cancelled; }), asked.end());
+std::vector<int> sorted_names(std::vector<Asked> asked, const Before& before) {
+  asked.erase(std::remove_if(asked.begin(), asked.end(), [](const Asked& a) { return a.cancelled; }), asked.end());
   std::stable_sort(asked.begin(), asked.end(), before);
   std::vector<int> names;
-  for (const RequiredSettings& a : asked) names.push_back(a.name);
+  for (const Asked& a : asked) names.push_back(a.name);
   return names;
 }
 
-bool contract(const RequiredSettings& a, const RequiredSettings& b) {
-  return std::tie(a.time_ps, a.priority) < std::tie(b.time_ps, b.priority);
-}
+bool contract(const Asked& a, const Asked& b) { return std::tie(a.time_ps, a.priority) < std::tie(b.time_ps, b.priority); }
 
 // `operations` schedulings and cancellations with many ties, all before the run.
 struct RandomSchedule {
@@ -70,7 +68,7 @@ struct RandomSchedule {
     }
   }
   EventLoop engine;
-  std::vector<RequiredSettings> asked;
+  std::vector<Asked> asked;
   std::vector<int> ran;
 };
 
@@ -88,21 +86,19 @@ TEST_CASE("events run by time, priority and order of scheduling, as a stable sor
   for (const std::uint64_t seed : {1, 2, 3, 4, 5}) {
     RandomSchedule schedule(seed, 100'000);
     const auto alive = static_cast<std::size_t>(
-        std::count_if(schedule.asked.begin(), schedule.asked.end(), [](const RequiredSettings& a) { return !a.cancelled; }));
+        std::count_if(schedule.asked.begin(), schedule.asked.end(), [](const Asked& a) { return !a.cancelled; }));
     REQUIRE(schedule.engine.pending() == alive);
     REQUIRE(schedule.engine.run() == alive);
     INFO("seed " << seed);
     CHECK(schedule.ran == sorted_names(schedule.asked, contract));
     // Oracles with one mistake each must be distinguished.
-    std::vector<RequiredSettings> backwards(schedule.asked.rbegin(), schedule.asked.rend());
+    std::vector<Asked> backwards(schedule.asked.rbegin(), schedule.asked.rend());
     CHECK(schedule.ran != sorted_names(backwards, contract));  // last in, first out among ties
-    CHECK(schedule.ran != sorted_names(schedule.asked, [](const RequiredSettings& a, const RequiredSettings& b) {
-            return a.time_ps < b.time_ps;
-          }));
-    CHECK(schedule.ran != sorted_names(schedule.asked, [](const RequiredSettings& a, const RequiredSettings& b) {
+    CHECK(schedule.ran != sorted_names(schedule.asked, [](const Asked& a, const Asked& b) { return a.time_ps < b.time_ps; }));
+    CHECK(schedule.ran != sorted_names(schedule.asked, [](const Asked& a, const Asked& b) {
             return std::tie(a.priority, a.time_ps) < std::tie(b.priority, b.time_ps);
           }));
-    CHECK(schedule.ran != sorted_names(schedule.asked, [](const RequiredSettings& a, const RequiredSettings& b) {
+    CHECK(schedule.ran != sorted_names(schedule.asked, [](const Asked& a, const Asked& b) {
             return std::make_tuple(a.time_ps, -static_cast<int>(a.priority)) <
                    std::make_tuple(b.time_ps, -static_cast<int>(b.priority));
           }));

@@ -114,8 +114,8 @@ std::string errors_csv(const std::vector<cost::KernelErrors>& errors) { return r
 std::string errors_csv(const std::vector<cost::StepErrors>& errors) { return report::csv(step_error_columns(), errors); }
 
 std::vector<report::FileInfo> kernel_file_infos() {
-  return {{"estimated.csv of kernels", report::column_infos(kernel_columns()), "They follow the table's own columns."},
-          {"estimated.csv (whole steps)", report::column_infos(step_columns()), "They follow the table's own columns."},
+  return {{"priced.csv of kernels", report::column_infos(kernel_columns()), "They follow the table's own columns."},
+          {"priced.csv (whole steps)", report::column_infos(step_columns()), "They follow the table's own columns."},
           {"errors.csv of kernels", report::column_infos(kernel_error_columns())},
           {"errors.csv (whole steps)", report::column_infos(step_error_columns())}};
 }

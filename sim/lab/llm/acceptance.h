@@ -14,7 +14,7 @@
 
 namespace specsim::llm {
 
-// JudgedPosition positions under one condition (a depth, say).
+// Judged positions under one condition (a depth, say).
 struct Tally {
   std::uint64_t judged = 0;
   std::uint64_t accepted = 0;

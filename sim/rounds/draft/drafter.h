@@ -57,9 +57,8 @@ class DrafterInput {
   // The draft's likeliest tokens after a node of `block`, in decreasing order, as many as Shape::ranks; ties: the lower token
   // first.
   virtual std::span<const Ranked> likeliest(const ChosenBlock& block, int node) = 0;
-  // Draws a token after a node of `block` from the draft's distribution without `earlier_siblings`; `number` counts the round's
-  // draws, from
-  // 1. Probability 0: there is no further token to draw. Only if Shape::draws is set.
+  // Draws a token after a node of `block` from the draft's distribution without `earlier_siblings`; `number` counts the draws of
+  // the round, from 1. Probability 0: there is no further token to draw. Only if Shape::draws is set.
   virtual Ranked draw(const ChosenBlock& /*block*/, int /*node*/, std::span<const Token> /*earlier_siblings*/, int /*number*/) {
     return {};
   }

@@ -69,7 +69,7 @@ class LengthPolicy {
     double certainty = 0.0;  // log(q / (1 - q)) of the draft's likeliest token there, q its probability; within +-kMostCertain
   };
   static constexpr double kMostCertain = 40.0;
-  // One sequence of the batch: `number` names it from round to round, and there is an forecast for each token of its chain.
+  // One sequence of the batch: `number` names it from round to round, and there is a forecast for each token of its chain.
   struct Chain {
     std::size_t number = 0;
     std::span<const TokenForecast> forecasts;
