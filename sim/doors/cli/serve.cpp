@@ -285,11 +285,11 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
   if (task.steps) observers.add(log.emplace(folder->file("steps.csv")));
   if (!task.timeline.empty()) observers.add(timeline.emplace(task.timeline, task.tracks));
   if (observers.any()) options.observer = &observers;
-  const Served own = load::serve(experiment, workload, options);
+  const ServeResult own = load::serve(experiment, workload, options);
   options.observer = nullptr;
   bool interrupted = own.result.interrupted;
   Summaries summaries = {{task.experiment.speculation ? "speculative" : "plain", own.summary}};
-  std::optional<Served> plain;
+  std::optional<ServeResult> plain;
   if (task.both() && !interrupted) {
     plain = load::serve(load::without_speculation(experiment), workload, options);
     interrupted = plain->result.interrupted;

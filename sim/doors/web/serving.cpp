@@ -83,8 +83,8 @@ class StepsKept final : public serve::StepObserver {
       items.push_back({item.request, item.rows, item.drafts, item.accepted, item.prefill ? 1 : 0, item.emits ? 1 : 0});
     Json own = {{"step", record.step},
                 {"start", start},
-                {"target", static_cast<double>(record.price.target) / kPicosecondsPerSecond},
-                {"draft", static_cast<double>(record.price.draft) / kPicosecondsPerSecond},
+                {"target", static_cast<double>(record.time.target) / kPicosecondsPerSecond},
+                {"draft", static_cast<double>(record.time.draft) / kPicosecondsPerSecond},
                 {"waiting", step.waiting},
                 {"prefill_rows", record.prefill_rows},
                 {"decode_rows", record.decode_rows},
