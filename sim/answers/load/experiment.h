@@ -10,7 +10,7 @@
 #include "sim/serving/serve/policy.h"
 #include "sim/serving/serve/scheduler.h"
 #include "sim/serving/serve/simulate.h"
-#include "sim/serving/serve/step_price.h"
+#include "sim/serving/serve/step_time.h"
 
 #include <cstdint>
 #include <memory>
@@ -94,7 +94,7 @@ bool in_step(const ServeExperiment& experiment);
 
 // Seconds of a step in which every request of the batch verifies the policy's draft length and drafts as many tokens for the
 // next step. `cached_after`: cached tokens after the step.
-double step_seconds(const serve::StepPricer& pricer, const serve::Acceptance& acceptance, const serve::BatchState& batch,
+double step_seconds(const serve::StepLatency& latency, const serve::Acceptance& acceptance, const serve::BatchState& batch,
                     double cached_after, int draft_length);
 
 // The policy of a speculating experiment when no step is timed, for example to list the lengths that it may choose. `knows`:
@@ -106,7 +106,7 @@ std::unique_ptr<serve::ServerPolicy> untimed_policy(const serve::PolicyMaker& po
 // The acceptance that the experiment describes; it must speculate.
 std::unique_ptr<serve::Acceptance> make_acceptance(const ServeExperiment& experiment, const arrivals::RequestTrace& workload);
 
-struct Served {
+struct ServeResult {
   serve::SimulationResult result;
   serve::Summary summary;
 };
@@ -119,7 +119,7 @@ struct ServeOptions {
 };
 // Runs the server on the requests once, and sums it up. Throws BadInput for requests that the server rejects, and if the run
 // needs more memory than the machine has free.
-Served serve(const ServeExperiment& experiment, const arrivals::RequestTrace& workload, const ServeOptions& options);
+ServeResult serve(const ServeExperiment& experiment, const arrivals::RequestTrace& workload, const ServeOptions& options);
 
 // The error of the latency model for a run (latency_error.cpp): the standard deviation of the logarithm of a decoding step's or
 // round's time at the run's mean batch and context. 0 if the cost model states none or the run completed nothing.

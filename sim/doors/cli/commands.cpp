@@ -36,9 +36,9 @@ const std::vector<Command>& commands() {
 }
 
 CommandInfo command_info(const Command& command) {
-  const NoteCommandInfo noting;
+  const NoteCommandInfo noted;
   command.run({});
-  return noting.info;
+  return noted.info;
 }
 
 std::string shell_word(const std::string& word) {

@@ -197,7 +197,7 @@ class Sglang final : public Scheduler {
       const arrivals::RequestId request = waiting_.front();
       Sequence& sequence = state.at(request);
       hits_.clear();
-      const bool decodes = sequence.came_computed();
+      const bool decodes = sequence.arrived_prefilled();
       if (state.pool->caches() && !decodes) cached_.find(request, sequence.tokens() - 1, state, hits_);
       const auto found = static_cast<std::uint32_t>(hits_.size()) * state.pool->block_tokens();
       // Unused cached blocks count as free until a request uses them.
