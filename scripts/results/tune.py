@@ -358,6 +358,14 @@ def rounded(row):
     return {key: f"{value:.4g}" if isinstance(value, float) else value for key, value in row.items()}
 
 
+def repeats_table(rows):
+    text = "| a cell repeated | pairs | TPOT differs by, median / 90 % | TTFT |\n" + "|---" * 4 + "|\n"
+    for row in rows:
+        tpot, ttft = (" / ".join(f"{100 * float(row[f'{metric}_{part}']):.1f}" for part in ("median", "p90")) + " %" for metric in ("tpot", "ttft"))
+        text += f"| {row['repeated']} | {row['pairs']} | {tpot} | {ttft} |\n"
+    return text
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--servers", required=True, type=Path)
@@ -377,7 +385,9 @@ def main():
     write_rows(arguments.out / "table.csv", table)
     write_rows(arguments.out / "cells.csv", [rounded({key: value for key, value in cell.items() if key != "load"}) for cell in cells])
     (arguments.out / "summary.md").write_text(summary_table(table))
-    write_rows(arguments.out / "repeats.csv", list(repeats(arguments.servers)))
+    again = list(repeats(arguments.servers))
+    write_rows(arguments.out / "repeats.csv", again)
+    (arguments.out / "repeats.md").write_text(repeats_table(again))
     version = version_of(SPECSIM)
     (arguments.out / "manifest.yaml").write_text(
         f"command: scripts/results/tune.py --servers DIR --numbers SERVING_NUMBERS.yaml{f' --only {arguments.only}' if arguments.only else ''}\nversion: {json.dumps(version)}\n"

@@ -29,8 +29,8 @@ import tune  # noqa: E402
 from calls import version_of  # noqa: E402
 from tables import write_rows  # noqa: E402
 
-FACTORS = {"products": 0.05, "arithmetic": 0.3, "experts": 0.25, "attention": 0.5, "verification": 0.35, "prefill": 0.3, "communication": 0.8,
-           "speculation": 0.08, "step": 500.0, "sequence": 22.0, "row": 10.0, "round": 700.0, "draft_pass": 300.0, "request": 7000.0}
+FACTORS = {"products": 0.04, "arithmetic": 0.27, "experts": 0.25, "attention": 0.5, "verification": 0.31, "prefill": 0.22, "communication": 0.8,
+           "speculation": 0.046, "step": 370.0, "sequence": 15.0, "row": 9.2, "round": 550.0, "draft_pass": 240.0, "request": 4100.0}
 # Amplitudes of the discrepancy of TPOT by class of model, the noise by metric, and the scales over which discrepancies are correlated.
 OTHERS = {"discrepancy": 0.03, "discrepancy_of_mixtures": 0.12, "noise_ttft": 0.05, "noise_tpot": 0.025, "noise_throughput": 0.03,
           "length_scale": 1.2, "modes_apart": 1.2}
