@@ -95,6 +95,27 @@ cost: {{model: affine, target_fixed_ms: 10}}
   CHECK(within("ttft_ms: 11, e2el_ms: 49") == 0.0);
 }
 
+TEST_CASE("SGLang looks for new requests at every n-th decoding step, and while idle", "[serve]") {
+  // Requests at 0 and 25 ms; every step takes 10 ms. The first is received while the server is idle, and its prompt's step ends
+  // at 10 ms, when the server looks again. Decoding steps begin at 10, 20, ... ms, and it looks at those that begin 10 n ms
+  // later. Mutants: the server looks at each step; it waits while idle; it does not look after a batch of prompts.
+  const auto first_token_ms = [](int interval, std::size_t request) {
+    const load::Served served = run_server(server(fmt::format(R"(serve:
+  scheduler: {{kind: sglang, scheduler_recv_interval: {}}}
+  arrivals: {{process: deterministic, rate: 40, requests: 2}}
+  lengths: {{prompt: 16, output: 100}}
+cost: {{model: affine, target_fixed_ms: 10}}
+)",
+                                                              interval)));
+    const auto& sequence = served.result.sequences[request];
+    return 1e-9 * static_cast<double>(sequence.first_token - served.result.sequences[0].sent);
+  };
+  for (const int interval : {1, 4, 10}) CHECK(first_token_ms(interval, 0) == Approx(10.0));
+  CHECK(first_token_ms(1, 1) == Approx(40.0));  // sent at 25, begun at 30
+  CHECK(first_token_ms(4, 1) == Approx(60.0));  // begun at 50
+  CHECK(first_token_ms(10, 1) == Approx(120.0));
+}
+
 TEST_CASE("tokens, rows, blocks and seconds are conserved", "[serve]") {
   for (const char* scheduler : {"kind: vllm_v1, async: false", "kind: vllm_v1, async: true", "kind: sglang", "kind: trtllm",
                                 "kind: trtllm, capacity: max_utilization"}) {

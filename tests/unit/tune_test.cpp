@@ -8,6 +8,7 @@
 #include <Eigen/Dense>
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -219,6 +220,22 @@ TEST_CASE("simulated requests have the stated mean lengths", "[tune]") {
   }
   CHECK(prompts == Approx(700).margin(0.5));
   CHECK(outputs == Approx(130).margin(0.5));
+}
+
+TEST_CASE("means of drawn lengths do not count as fixed lengths", "[tune]") {
+  // Limits and lengths that a benchmark fixes are round numbers. 928 and 7376 are multiples of 16, but means of evenly drawn
+  // lengths. Mutant: every multiple of 16 is fixed.
+  const auto differ = [](double tokens) {
+    Run run = run_of(0, 4);
+    run.requests = 40;
+    run.prompt_tokens = tokens;
+    run.output_tokens = 128;
+    const Benchmark benchmark = benchmark_of(server(), run, {});
+    const auto& list = benchmark.requests.requests;
+    return std::any_of(list.begin(), list.end(), [&](const arrivals::Request& one) { return one.prompt != list[0].prompt; });
+  };
+  for (const double fixed : {128.0, 257.0, 511.0, 640.0, 1000.0, 1024.0}) CHECK_FALSE(differ(fixed));
+  for (const double drawn : {207.0, 716.0, 928.0, 921.6}) CHECK(differ(drawn));
 }
 
 TEST_CASE("acceptance that no run states is one unknown of the server", "[tune]") {
