@@ -208,7 +208,7 @@ cost:
   draft: none
 )",
                                          window);
-    return static_cast<double>(server(text).blocks);
+    return static_cast<double>(server(text).pool.blocks);
   };
   // 4 layers of 4,096 bytes per token, in 90 % of the memory that the driver leaves, less the weights and 2 GiB.
   const double weights = 2.0 * (4.0 * (1024 * 3072 + 1024 * 1024 + 3 * 1024 * 4096) + 2.0 * 1000 * 1024);

@@ -45,7 +45,9 @@ serve::Server::Parts make_engine(const ServeExperiment& experiment, const serve:
                                  const serve::StepPricer& pricer) {
   serve::Server::Parts parts;
   parts.scheduler = experiment.scheduler();
-  parts.pool = std::make_unique<serve::BlockPool>(experiment.blocks, experiment.block_tokens, parts.scheduler->prefix_caching());
+  parts.pool = std::make_unique<serve::BlockPool>(experiment.pool.blocks, experiment.pool.block_tokens,
+                                                  parts.scheduler->prefix_caching());
+  parts.saves_states = experiment.saves_states;
   parts.acceptance = acceptance;
   parts.pricer = &pricer;
   parts.in_step = in_step(experiment);
@@ -60,6 +62,7 @@ serve::Server::Parts make_engine(const ServeExperiment& experiment, const serve:
     return pass_seconds(pricer, *acceptance, {sequences, rows, context}, draft_length);
   };
   setting.knows = [acceptance](draft::Confidence confidence) { return acceptance->knows(confidence); };
+  setting.class_of = [acceptance](arrivals::RequestId request) { return acceptance->class_of(request); };
   parts.policy = speculation.policy(setting);
   const bool cached = speculation.method != serve::DraftMethod::ngram && parts.policy->longest() > 0;
   parts.lookahead = cached ? acceptance->widest(parts.policy->longest()) : 0;
@@ -74,12 +77,12 @@ void add_fitting(serve::Summary& summary, const ServeExperiment& experiment, con
   double tokens = 0.0;
   for (const arrivals::Request& request : workload.requests) tokens += request.prompt + request.output;
   const auto mean = static_cast<std::uint64_t>(std::ceil(tokens / static_cast<double>(workload.requests.size())));
-  const auto fitting = [&](std::uint32_t blocks, std::uint32_t ahead) {
-    const serve::BlockPool pool(blocks, experiment.block_tokens, false);
+  const auto fitting = [&](const serve::PoolSize& size, std::uint32_t ahead) {
+    const serve::BlockPool pool(size.blocks, size.block_tokens, false);
     return pool.unlimited() ? std::nan("") : std::floor(pool.usable() / static_cast<double>(pool.blocks_for(mean + ahead)));
   };
-  summary.fitting_requests = fitting(experiment.blocks, lookahead);
-  summary.draft_cost_requests = fitting(experiment.plain_blocks, 0) - summary.fitting_requests;
+  summary.fitting_requests = fitting(experiment.pool, lookahead);
+  summary.draft_cost_requests = fitting(experiment.plain_pool, 0) - summary.fitting_requests;
 }
 
 // Energy and cost of the run's GPUs.
@@ -239,6 +242,19 @@ Served serve(const ServeExperiment& experiment, const arrivals::RequestTrace& wo
   return served;
 }
 
+std::vector<ClassSummary> class_summaries(const ServeExperiment& experiment, const arrivals::RequestTrace& workload,
+                                          const serve::SimulationResult& result) {
+  std::vector<ClassSummary> list;
+  if (!experiment.speculation || experiment.speculation->stated() == nullptr) return list;
+  const std::unique_ptr<serve::Acceptance> acceptance = make_acceptance(experiment, workload);
+  const std::vector<std::string> names = acceptance->classes();
+  for (std::size_t i = 0; i < names.size(); ++i)
+    list.push_back({names[i], serve::summarise(workload, result, experiment.slo, experiment.replicas + experiment.prefill_engines,
+                                               experiment.warm_up,
+                                               [&](arrivals::RequestId request) { return acceptance->class_of(request) == i; })});
+  return list;
+}
+
 ServeExperiment with_fixed_length(ServeExperiment experiment, int draft_length) {
   Speculation& speculation = *experiment.speculation;
   const Location where{"--draft-lengths", 0, 0};
@@ -262,7 +278,7 @@ ServeExperiment with_requests(ServeExperiment experiment, std::size_t requests) 
 
 ServeExperiment without_speculation(ServeExperiment experiment) {
   experiment.speculation.reset();
-  experiment.blocks = experiment.plain_blocks;
+  experiment.pool = experiment.plain_pool;
   return experiment;
 }
 

@@ -6,6 +6,7 @@
 #include "sim/hardware/latency/cost_model.h"
 #include "sim/serving/arrivals/arrivals.h"
 #include "sim/serving/arrivals/lengths.h"
+#include "sim/serving/serve/memory.h"
 #include "sim/serving/serve/metrics.h"
 #include "sim/serving/serve/policy.h"
 #include "sim/serving/serve/scheduler.h"
@@ -62,9 +63,9 @@ struct ServeExperiment {
   serve::SchedulerMaker scheduler;  // called once per engine and run
   std::string product;              // SchedulerEntry::product
   std::shared_ptr<const cost::CostModel> cost;
-  std::uint32_t block_tokens = 16;
-  std::uint32_t blocks = serve::kUnlimitedBlocks;        // blocks of the pool
-  std::uint32_t plain_blocks = serve::kUnlimitedBlocks;  // blocks of the pool without a draft on the target's GPUs
+  serve::PoolSize pool;
+  serve::PoolSize plain_pool;                            // without a draft on the target's GPUs
+  bool saves_states = false;                             // the target has layers with a state, and prefixes are cached
   std::optional<Speculation> speculation;                // nullopt: no speculation
   std::uint32_t replicas = 1;
   std::shared_ptr<const serve::Routing> routing;
@@ -120,6 +121,15 @@ struct ServeOptions {
 // Runs the server on the requests once, and sums it up. Throws BadInput for requests that the server rejects, and if the run
 // needs more memory than the machine has free.
 Served serve(const ServeExperiment& experiment, const arrivals::RequestTrace& workload, const ServeOptions& options);
+
+// The figures of each class of requests that acceptance has, for a run of the experiment with speculation or without; empty if
+// there are no classes. Totals of steps are those of the whole run.
+struct ClassSummary {
+  std::string name;
+  serve::Summary summary;
+};
+std::vector<ClassSummary> class_summaries(const ServeExperiment& experiment, const arrivals::RequestTrace& workload,
+                                          const serve::SimulationResult& result);
 
 // The error of the latency model for a run (latency_error.cpp): the standard deviation of the logarithm of a decoding step's or
 // round's time at the run's mean batch and context. 0 if the cost model states none or the run completed nothing.

@@ -299,6 +299,13 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
   if (interrupted) return "";
   print_assumed(experiment);
   print_summaries(summaries);
+  load::ClassTable classes;
+  for (load::ClassSummary& one : load::class_summaries(experiment, workload, own.result))
+    classes.push_back({summaries.front().first, std::move(one)});
+  if (plain)
+    for (load::ClassSummary& one : load::class_summaries(experiment, workload, plain->result))
+      classes.push_back({summaries.back().first, std::move(one)});
+  print_classes(classes);
   if (!own.summary.stable)
     print_output("UNSTABLE: {} of {} requests {}\n", workload.requests.size() - own.summary.completed, workload.requests.size(),
                  experiment.horizon == arrivals::kNever ? "are never admitted again: the pool is too small for them"
@@ -340,6 +347,10 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
   folder->write("requests.csv", load::requests_csv(own.result));
   if (plain) folder->write("requests_plain.csv", load::requests_csv(plain->result));
   std::string written = plain ? "summary.csv, requests.csv, requests_plain.csv" : "summary.csv, requests.csv";
+  if (!classes.empty()) {
+    folder->write("classes.csv", load::classes_csv(classes));
+    written += ", classes.csv";
+  }
   if (!log) return written;
   log->commit();
   folder->wrote("steps.csv");

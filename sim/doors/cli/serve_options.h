@@ -16,7 +16,7 @@
 
 namespace specsim::cli {
 
-inline const std::vector<std::string> kServeFiles = {"summary.csv", "requests.csv", "requests_plain.csv",
+inline const std::vector<std::string> kServeFiles = {"summary.csv", "classes.csv", "requests.csv", "requests_plain.csv",
                                                      "steps.csv",   "curve.csv",    "slo.csv"};  // next to manifest.yaml
 
 struct Sweep {

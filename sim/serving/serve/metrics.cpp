@@ -172,17 +172,19 @@ void add_latencies(const Sequence& sequence, const Slo& slo, Summary& summary, S
 }
 
 // Sums over the requests, and the times of each of them.
-Samples add_requests(const SimulationResult& result, const Slo& slo, std::size_t cut, Summary& summary) {
+Samples add_requests(const SimulationResult& result, const Slo& slo, std::size_t cut,
+                     const std::function<bool(arrivals::RequestId)>& counts, Summary& summary) {
   Samples samples;
   for (std::size_t i = 0; i < result.sent; ++i) {
     const Sequence& sequence = result.sequences[i];
-    if (sequence.sent == arrivals::kNever) continue;
+    if (sequence.sent == arrivals::kNever || (counts && !counts(static_cast<arrivals::RequestId>(i)))) continue;
     ++summary.requests;
     samples.first = std::min(samples.first, sequence.sent);
     samples.last = std::max(samples.last, sequence.sent);
     summary.recomputed_tokens += sequence.recomputed;
     summary.preemptions += sequence.preemptions;
     summary.prefix_hit_tokens += sequence.found;
+    summary.prefix_lookup_tokens += sequence.looked_up;
     summary.drafted += sequence.drafted;
     summary.accepted += sequence.accepted;
     samples.rounds += sequence.rounds;
@@ -309,11 +311,11 @@ void add_totals(const SimulationResult& result, std::uint32_t replicas, double r
 }  // namespace
 
 Summary summarise(const arrivals::RequestTrace& workload, const SimulationResult& result, const Slo& slo, std::uint32_t replicas,
-                  const WarmUp& warm_up) {
+                  const WarmUp& warm_up, const std::function<bool(arrivals::RequestId)>& counts) {
   Summary summary;
   summary.warm_up_requests = std::min(warm_up.by_mser ? mser_cut(result) : warm_up.requests, result.sent);
   summary.stable = result.reached_end;
-  Samples samples = add_requests(result, slo, summary.warm_up_requests, summary);
+  Samples samples = add_requests(result, slo, summary.warm_up_requests, counts, summary);
   summary.overloaded = workload.concurrency == 0 && is_overloaded(samples);
   add_rates(result, slo, samples, summary);
   add_statistics(slo, samples, summary);

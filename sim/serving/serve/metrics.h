@@ -87,7 +87,8 @@ struct Summary {
   double wasted_drafts = 0.0;    // drafted - accepted
   double preemptions = 0.0;
   double recomputed_tokens = 0.0;
-  double prefix_hit_tokens = 0.0;  // found in the prefix cache, at every admission
+  double prefix_hit_tokens = 0.0;     // found in the prefix cache, at every admission
+  double prefix_lookup_tokens = 0.0;  // looked up there
   double largest_batch = 0.0;
   double fewest_free_blocks = 0.0;
   double pool_tokens = 0.0;       // tokens that a replica's pool holds; 0: no limit
@@ -138,8 +139,9 @@ const Statistics& latency(const Summary& summary, Latency which);
 double slo_margin(std::span<const Summary> runs, const Slo& slo);
 
 // The figures of a run. `replicas`: all engines, including those that only compute prompts.
+// `counts`: whether a request counts; empty: all do.
 Summary summarise(const arrivals::RequestTrace& workload, const SimulationResult& result, const Slo& slo, std::uint32_t replicas,
-                  const WarmUp& warm_up);
+                  const WarmUp& warm_up, const std::function<bool(arrivals::RequestId)>& counts = {});
 
 // A figure of a run, with its name in summary.csv and curve.csv.
 struct SummaryFigure {

@@ -45,6 +45,7 @@ Server::Server(std::uint32_t index, Parts parts, const arrivals::RequestTrace& w
   state_.lookahead = parts_.lookahead;
   state_.extra_rows = parts_.extra_rows;
   state_.drafts_cached = parts_.drafts_cached;
+  state_.saves_states = parts_.saves_states;
   totals_.fewest_free_blocks = parts_.pool->free();
 }
 
@@ -171,7 +172,7 @@ void Server::compose() {
     const std::uint32_t computed = item.computed();
     // The policy also observes rounds without drafts of a request that has stopped drafting, so that it can start again.
     if (per_request_ && !item.prefill && sequence.status != Status::finished &&
-        (item.drafts > 0 || parts_.policy->of_request(item.request, parts_.policy->longest()) == 0))
+        (item.drafts > 0 || parts_.policy->of_request(state_.drafting(item.request, sequence.emitted), parts_.policy->longest()) == 0))
       parts_.policy->observe_request(item.request, static_cast<int>(item.drafts), static_cast<int>(item.accepted));
     rows += computed;
     const std::uint32_t before = sequence.computed - std::min(item.rows, sequence.computed);

@@ -72,6 +72,7 @@ class Server {
     std::uint32_t lookahead = 0;
     std::uint32_t extra_rows = 0;
     bool drafts_cached = false;
+    bool saves_states = false;
     bool in_step = false;  // it shares experts with other engines: steps of all begin and end together
   };
   Server(std::uint32_t index, Parts parts, const arrivals::RequestTrace& workload, std::vector<Sequence>& sequences,
