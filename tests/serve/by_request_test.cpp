@@ -35,9 +35,9 @@ std::uint32_t rounds_of(std::uint32_t tokens, std::uint32_t each) { return (toke
 }  // namespace
 
 TEST_CASE("requests near their limit draft nothing", "[serve]") {
-  // The first of 31 tokens comes with the prompt. Rounds of three drafts, all accepted, give four: after 1, 5, 9, 13, 17 tokens there
-  // are 30, 26, 22, 18, 14 left. Drafting stops when fewer than 16 are left: 4 rounds, then 14 of one token.
-  // Mutant: with drafts to the end there are 8 rounds; with the limit taken as reached, 5 and 10.
+  // The first of 31 tokens comes with the prompt. Rounds of three drafts, all accepted, give four: after 1, 5, 9, 13, 17 tokens
+  // there are 30, 26, 22, 18, 14 left. Drafting stops when fewer than 16 are left: 4 rounds, then 14 of one token. Mutant: with
+  // drafts to the end there are 8 rounds; with the limit taken as reached, 5 and 10.
   for (const char* const scheduler : {"kind: vllm_v1, async: false", "kind: sglang", "kind: trtllm", "kind: static"}) {
     const load::Served served = run(alone("draft_length: 3, least_left: 16", kSure, "prompt: 16, output: 31", scheduler));
     for (const serve::Sequence& one : served.result.sequences) {
@@ -49,8 +49,8 @@ TEST_CASE("requests near their limit draft nothing", "[serve]") {
 }
 
 TEST_CASE("long requests draft nothing", "[serve]") {
-  // Up to 30 tokens: after 17, 21, 25 and 29 tokens there are drafts, after 33 none. Of 41 output tokens, 17 come in four rounds and
-  // with the prompt, and 24 alone. A prompt of 64 never drafts.
+  // Up to 30 tokens: after 17, 21, 25 and 29 tokens there are drafts, after 33 none. Of 41 output tokens, 17 come in four rounds
+  // and with the prompt, and 24 alone. A prompt of 64 never drafts.
   const load::Served served = run(alone("draft_length: 3, longest_context: 30", kSure, "prompt: {list: [16, 64]}, output: 41"));
   for (std::size_t i = 0; i < served.result.sequences.size(); ++i) {
     const serve::Sequence& one = served.result.sequences[i];
@@ -61,8 +61,7 @@ TEST_CASE("long requests draft nothing", "[serve]") {
 
 TEST_CASE("a request whose drafts are rejected stops", "[serve]") {
   // Nothing of prose is accepted: it drafts in the first five rounds. All of code is: it never stops.
-  const load::Served served =
-      run(alone("draft_length: 3, window: 5, least_accepted: 1", kClasses, "prompt: 16, output: 41"));
+  const load::Served served = run(alone("draft_length: 3, window: 5, least_accepted: 1", kClasses, "prompt: 16, output: 41"));
   std::size_t prose = 0;
   for (const serve::Sequence& one : served.result.sequences) {
     const bool code = one.accepted > 0;
@@ -75,7 +74,8 @@ TEST_CASE("a request whose drafts are rejected stops", "[serve]") {
 }
 
 TEST_CASE("classes draft by themselves and have figures of their own", "[serve]") {
-  for (const char* const scheduler : {"kind: vllm_v1", "kind: vllm_v1, async: false", "kind: sglang", "kind: llama_cpp, slots: 1"}) {
+  for (const char* const scheduler :
+       {"kind: vllm_v1", "kind: vllm_v1, async: false", "kind: sglang", "kind: llama_cpp, slots: 1"}) {
     const std::string yaml = alone("draft_length: 3, classes: [3, 0]", kClasses, "prompt: 16, output: 41", scheduler, 200);
     const load::ServeExperiment experiment = tests::server(yaml);
     const arrivals::RequestTrace workload = load::make_requests(experiment);
@@ -107,7 +107,7 @@ TEST_CASE("what by_request refuses", "[serve]") {
     return alone(policy, acceptance, "prompt: 16, output: 41");
   };
   CHECK_THROWS_WITH(tests::server(refused("draft_length: 3, classes: [3]")),
-                    Catch::Contains("test:6:") && Catch::Contains("a draft length for 1 classes, and acceptance has 2"));
+                    Catch::Contains("test:5:") && Catch::Contains("a draft length for 1 classes, and acceptance has 2"));
   CHECK_THROWS_WITH(tests::server(refused("draft_length: 3, classes: [3, 1]", kSure)), Catch::Contains("acceptance has 0"));
   CHECK_THROWS_WITH(tests::server(refused("draft_length: 3, classes: [3, 0.5]")), Catch::Contains("classes has 0.5"));
   CHECK_THROWS_WITH(tests::server(refused("draft_length: 3, least_accepted: 2")), Catch::Contains("without window"));

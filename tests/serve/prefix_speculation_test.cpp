@@ -1,4 +1,4 @@
-// What a prefix cache finds with speculation and without: each engine's rule, counted by hand, and hits that users measured.
+// Hits in a prefix cache with speculation and without: each engine's rule, counted by hand, and hits that users measured.
 #include "tests/serve/servers.h"
 #include "tests/support/temporary_file.h"
 
@@ -71,8 +71,8 @@ std::uint32_t whole(std::uint32_t tokens, std::uint32_t block) { return tokens /
 
 void check_conversations(const std::string& scheduler, std::uint32_t block, const char* speculation,
                          const std::function<std::uint32_t(const Shared&)>& expected) {
-  const load::Served served = tests::run_server(
-      tests::server(conversations(scheduler, fmt::format("block: {}, tokens: 1000000", block), speculation)));
+  const load::Served served =
+      tests::run_server(tests::server(conversations(scheduler, fmt::format("block: {}, tokens: 1000000", block), speculation)));
   std::vector<std::uint32_t> wanted;
   for (const Shared& one : shared_tokens(served)) wanted.push_back(expected(one));
   CHECK(found(served) == wanted);
@@ -92,8 +92,8 @@ TEST_CASE("vLLM computes the last block of a hit again if a head drafts", "[serv
     }
   // A separate draft model has a cache of its own in the same blocks, and n-grams have none.
   for (const char* const method : {"draft_model", "ngram"}) {
-    const std::string other =
-        fmt::format("  speculation: {{policy: {{kind: fixed, draft_length: 3}}, acceptance: {{alpha: 0}}, method: {}}}\n", method);
+    const std::string other = fmt::format(
+        "  speculation: {{policy: {{kind: fixed, draft_length: 3}}, acceptance: {{alpha: 0}}, method: {}}}\n", method);
     check_conversations("kind: vllm_v1, prefix_caching: true", 16, other.c_str(),
                         [&](const Shared& one) { return whole(one.tokens, 16); });
   }
@@ -103,7 +103,7 @@ TEST_CASE("SGLang's keys are pairs of tokens if a head drafts", "[serve]") {
   for (const char* const order : {"fcfs", "lpm"})
     for (const std::uint32_t block : {1U, 16U}) {
       const std::string scheduler = fmt::format("kind: sglang, radix_cache: true, schedule_policy: {}", order);
-      // What prompts share is known in blocks of 16 tokens.
+      // Shared tokens are known in blocks of 16.
       const auto hashed = [](const Shared& one) { return whole(one.earlier_turn ? one.tokens + 1 : one.tokens, 16); };
       check_conversations(scheduler, block, "",
                           [&](const Shared& one) { return whole(std::min(one.tokens, hashed(one)), block); });
@@ -137,9 +137,9 @@ TEST_CASE("llama.cpp's slot keeps its text and the draft's", "[serve]") {
 }
 
 TEST_CASE("llama.cpp takes the free slot with the longest common text, else the one that was free for longest", "[serve]") {
-  // 0 and 1 take the slots; 2 continues 0; 3 takes the slot of 1, which ended before 2; so 4 finds nothing and takes the slot of 2,
-  // which ended before 3, and 5 finds nothing either. 6 shares 160 of 1,616 tokens with 5: a tenth or less is not looked for, but
-  // the slot of 4, free for longest, has none of it.
+  // 0 and 1 take the slots; 2 continues 0; 3 takes the slot of 1, which ended before 2; so 4 finds nothing and takes the slot of
+  // 2, which ended before 3, and 5 finds nothing either. 6 shares 160 of 1,616 tokens with 5: a tenth or less is not looked for,
+  // but the slot of 4, free for longest, has none of it.
   const tests::TemporaryFile trace(
       "arrived_us,prompt,output,block_hashes\n0,160,8,0-9\n1000000,160,8,100-109\n2000000,320,8,0-9 20-29\n"
       "3000000,160,8,200-209\n4000000,320,8,100-109 120-129\n5000000,320,8,0-9 20-29\n6000000,1616,8,0-9 300-390\n");
@@ -157,9 +157,9 @@ namespace {
 
 std::string hybrid(const std::string& target, const std::string& arrivals, int draft_length, const std::string& more = "") {
   const std::string speculation =
-      draft_length == 0 ? ""
-                        : fmt::format("  speculation: {{policy: {{kind: fixed, draft_length: {}}}, acceptance: {{alpha: 0}}}}\n",
-                                      draft_length);
+      draft_length == 0
+          ? ""
+          : fmt::format("  speculation: {{policy: {{kind: fixed, draft_length: {}}}, acceptance: {{alpha: 0}}}}\n", draft_length);
   return fmt::format(R"(serve:
   scheduler: {{kind: vllm_v1, prefix_caching: true, max_num_batched_tokens: 8192{}}}
   arrivals: {{{}}}
@@ -209,7 +209,8 @@ TEST_CASE("hits of repeated prompts are those that a user measured", "[serve]") 
 
 TEST_CASE("a common prefix is found from the third session on if states decide", "[serve]") {
   // Five sessions begin with 5,000 tokens and go on with 6,000 of their own. The second finds its keys and values, but no state
-  // there; its step ends where they end, so that the others find a state. Mutants: a state at every block; none in the middle.
+  // there; its step ends where they end, so that the others find a state. Mutants: a state at every block; none before the
+  // prompt's last block.
   const std::uint32_t drafting = (5000 / 1648 - 1) * 1648;
   CHECK(found(tests::run_server(tests::server(hybrid(kDense, kSessions, 7)))) ==
         std::vector<std::uint32_t>{0, 0, drafting, drafting, drafting});
@@ -219,19 +220,21 @@ TEST_CASE("a common prefix is found from the third session on if states decide",
 }
 
 TEST_CASE("states are saved while a request decodes", "[serve]") {
-  // A prompt of 1,000 tokens and an answer of 2,000 pass the end of a block of 1,568; the next turn finds it. With a head, the block
-  // is computed again, and two answers are needed.
+  // A prompt of 1,000 tokens and an answer of 2,000 pass the end of a block of 1,568; the next turn finds it. It saves a state at
+  // 3,136, the last block of its prompt, and at 4,704 while it decodes. With a head, a block of 1,648 is computed again: the
+  // second turn finds nothing. Its step ends one block earlier, at 1,648, so that the third finds no state at 3,296.
   const char* const turns =
       "process: sessions, rate: 0.0002, requests: 3, turns: 3, gap_s: 100, prompt: 1000, output: 2000, closed: true";
   CHECK(found(tests::run_server(tests::server(hybrid(kDense, turns, 0)))) == std::vector<std::uint32_t>{0, 1568, 4704});
-  CHECK(found(tests::run_server(tests::server(hybrid(kDense, turns, 7)))) == std::vector<std::uint32_t>{0, 0, 3296});
+  CHECK(found(tests::run_server(tests::server(hybrid(kDense, turns, 7)))) == std::vector<std::uint32_t>{0, 0, 1648});
 }
 
 TEST_CASE("vLLM does not start if a step cannot hold such a block", "[serve]") {
   const std::string small = hybrid(kDense, kSessions, 7, ", max_num_seqs: 64");
   std::string yaml = small;
   yaml.replace(yaml.find("8192"), 4, "1024");
-  CHECK_THROWS_WITH(tests::server(yaml), Catch::Contains("a block has 1648 tokens") && Catch::Contains("max_num_batched_tokens, 1024"));
+  CHECK_THROWS_WITH(tests::server(yaml),
+                    Catch::Contains("a block has 1648 tokens") && Catch::Contains("max_num_batched_tokens, 1024"));
 }
 
 }  // namespace specsim::prefix_speculation_test

@@ -100,9 +100,10 @@ std::vector<report::Column<ClassTable::value_type>> class_columns() {
       {"server", "", "the server: speculative or plain", [](const Line& line) { return line.first; }},
       {"class", "", "the class's name, or its number from 1", [](const Line& line) { return line.second.name; }}};
   for (const char* const name :
-       {"requests", "completed", "total_input_tokens", "total_output_tokens", "slo_share", "mean_ttft_ms", "p50_ttft_ms",
-        "p99_ttft_ms", "mean_tpot_ms", "p50_tpot_ms", "p99_tpot_ms", "mean_e2el_ms", "p50_e2el_ms", "p99_e2el_ms",
-        "tokens_per_round", "drafted", "accepted", "acceptance_rate", "preemptions", "recomputed_tokens"}) {
+       {"requests",     "completed",    "total_input_tokens", "total_output_tokens", "slo_share",
+        "mean_ttft_ms", "p50_ttft_ms",  "p99_ttft_ms",        "mean_tpot_ms",        "p50_tpot_ms",
+        "p99_tpot_ms",  "mean_e2el_ms", "p50_e2el_ms",        "p99_e2el_ms",         "tokens_per_round",
+        "drafted",      "accepted",     "acceptance_rate",    "preemptions",         "recomputed_tokens"}) {
     const auto& figures = serve::summary_figures();
     const auto one = std::find_if(figures.begin(), figures.end(), [&](const auto& figure) { return figure.name == name; });
     columns.push_back({one->name, one->unit, one->meaning,

@@ -5,6 +5,7 @@
 #include "sim/foundation/rng/address.h"
 #include "sim/hardware/latency/deployment.h"
 #include "sim/hardware/latency/energy.h"
+#include "sim/serving/serve/simulate_streamed.h"
 
 #include <fmt/format.h>
 
@@ -45,8 +46,8 @@ serve::Server::Parts make_engine(const ServeExperiment& experiment, const serve:
                                  const serve::StepPricer& pricer) {
   serve::Server::Parts parts;
   parts.scheduler = experiment.scheduler();
-  parts.pool = std::make_unique<serve::BlockPool>(experiment.pool.blocks, experiment.pool.block_tokens,
-                                                  parts.scheduler->prefix_caching());
+  parts.pool =
+      std::make_unique<serve::BlockPool>(experiment.pool.blocks, experiment.pool.block_tokens, parts.scheduler->prefix_caching());
   parts.saves_states = experiment.saves_states;
   parts.acceptance = acceptance;
   parts.pricer = &pricer;
@@ -72,11 +73,8 @@ serve::Server::Parts make_engine(const ServeExperiment& experiment, const serve:
 }
 
 // The number of requests of the mean length that the pool holds at their ends, and how many fewer that is than without a draft.
-void add_fitting(serve::Summary& summary, const ServeExperiment& experiment, const arrivals::RequestTrace& workload,
-                 std::uint32_t lookahead) {
-  double tokens = 0.0;
-  for (const arrivals::Request& request : workload.requests) tokens += request.prompt + request.output;
-  const auto mean = static_cast<std::uint64_t>(std::ceil(tokens / static_cast<double>(workload.requests.size())));
+void add_fitting(serve::Summary& summary, const ServeExperiment& experiment, double mean_tokens, std::uint32_t lookahead) {
+  const auto mean = static_cast<std::uint64_t>(std::ceil(mean_tokens));
   const auto fitting = [&](const serve::PoolSize& size, std::uint32_t ahead) {
     const serve::BlockPool pool(size.blocks, size.block_tokens, false);
     return pool.unlimited() ? std::nan("") : std::floor(pool.usable() / static_cast<double>(pool.blocks_for(mean + ahead)));
@@ -100,6 +98,15 @@ void add_energy(serve::Summary& summary, const ServeExperiment& experiment, cons
   summary.power_error = power->spread;
 }
 
+void draw_lengths(const DrawnLengths& drawn, rng::Key key, std::size_t i, arrivals::Request& request) {
+  rng::Stream prompt_bits(key, rng::Purpose::length, 0, i);
+  rng::Stream output_bits(key, rng::Purpose::length, 1, i);
+  request.prompt = drawn.prompts->draw(i, prompt_bits);
+  const std::uint32_t output = drawn.outputs->draw(i, output_bits);
+  request.output = drawn.max_tokens > 0 ? std::min(output, drawn.max_tokens) : output;
+  request.limit = drawn.max_tokens;
+}
+
 // Host time of a tuned server per request before it is queued.
 arrivals::Picoseconds request_time(const ServeExperiment& experiment) {
   const cost::Deployment* const deployment = experiment.cost->deployment();
@@ -111,10 +118,10 @@ arrivals::Picoseconds request_time(const ServeExperiment& experiment) {
 // Checked before the requests are made, if their number is known, and before the run.
 void check_memory(const ServeExperiment& experiment, std::size_t requests) {
   if (requests * (sizeof(serve::Sequence) + 64) > available_memory())
-    throw BadInput(
-        {experiment.file, 0, 0},
-        fmt::format("{} requests need more memory than this machine has free, allowed: fewer, such as --requests {:.0f}",
-                    requests, 0.5 * static_cast<double>(available_memory()) / (sizeof(serve::Sequence) + 64)));
+    throw BadInput({experiment.file, 0, 0},
+                   fmt::format("{} requests need more memory than this machine has free, allowed: fewer, such as --requests "
+                               "{:.0f}, or serve.metrics: streamed",
+                               requests, 0.5 * static_cast<double>(available_memory()) / (sizeof(serve::Sequence) + 64)));
 }
 
 }  // namespace
@@ -146,14 +153,7 @@ arrivals::RequestTrace make_requests(const ServeExperiment& experiment) {
   const auto* const drawn = std::get_if<DrawnLengths>(&experiment.lengths);
   if (drawn == nullptr) return workload;
   const rng::Key key = key_of(experiment, "lengths");
-  for (std::size_t i = 0; i < workload.requests.size(); ++i) {
-    rng::Stream prompt_bits(key, rng::Purpose::length, 0, i);
-    rng::Stream output_bits(key, rng::Purpose::length, 1, i);
-    workload.requests[i].prompt = drawn->prompts->draw(i, prompt_bits);
-    const std::uint32_t output = drawn->outputs->draw(i, output_bits);
-    workload.requests[i].output = drawn->max_tokens > 0 ? std::min(output, drawn->max_tokens) : output;
-    workload.requests[i].limit = drawn->max_tokens;
-  }
+  for (std::size_t i = 0; i < workload.requests.size(); ++i) draw_lengths(*drawn, key, i, workload.requests[i]);
   return workload;
 }
 
@@ -181,17 +181,28 @@ std::unique_ptr<serve::Acceptance> make_acceptance(const ServeExperiment& experi
                                     workload.requests.size(), longest, policy->shares_rows());
 }
 
-Served serve(const ServeExperiment& experiment, const arrivals::RequestTrace& workload, const ServeOptions& options) {
-  const std::unique_ptr<serve::Acceptance> own =
-      experiment.speculation && options.acceptance == nullptr ? make_acceptance(experiment, workload) : nullptr;
-  const serve::Acceptance* const acceptance = options.acceptance != nullptr ? options.acceptance : own.get();
-  const serve::HostTime host = experiment.scheduler()->host_time();
-  const serve::StepPricer pricer(*experiment.cost,
-                                 experiment.speculation ? experiment.speculation->method : serve::DraftMethod::ngram, host,
-                                 experiment.speculation && experiment.speculation->longest > 0);
-  const serve::StepPricer plain_pricer(*experiment.cost, serve::DraftMethod::ngram, host);
+namespace {
+
+// The engines of an experiment, and what they refer to.
+struct Engines {
+  std::unique_ptr<serve::Acceptance> own;
+  std::unique_ptr<serve::StepPricer> pricer;
+  std::unique_ptr<serve::StepPricer> plain_pricer;
   serve::RunSetting setting;
-  setting.make_engine = [&] { return make_engine(experiment, acceptance, pricer); };
+};
+Engines engines_of(const ServeExperiment& experiment, const arrivals::RequestTrace& workload, const ServeOptions& options) {
+  Engines engines;
+  if (experiment.speculation && options.acceptance == nullptr) engines.own = make_acceptance(experiment, workload);
+  const serve::Acceptance* const acceptance = options.acceptance != nullptr ? options.acceptance : engines.own.get();
+  const serve::HostTime host = experiment.scheduler()->host_time();
+  engines.pricer = std::make_unique<serve::StepPricer>(
+      *experiment.cost, experiment.speculation ? experiment.speculation->method : serve::DraftMethod::ngram, host,
+      experiment.speculation && experiment.speculation->longest > 0);
+  engines.plain_pricer = std::make_unique<serve::StepPricer>(*experiment.cost, serve::DraftMethod::ngram, host);
+  serve::RunSetting& setting = engines.setting;
+  setting.make_engine = [&experiment, acceptance, pricer = engines.pricer.get()] {
+    return make_engine(experiment, acceptance, *pricer);
+  };
   setting.replicas = experiment.replicas;
   setting.in_step = in_step(experiment);
   setting.routing = experiment.routing;
@@ -200,20 +211,44 @@ Served serve(const ServeExperiment& experiment, const arrivals::RequestTrace& wo
     setting.prefill.link_ps_per_token = experiment.link_ps_per_token;
     setting.prefill.link_latency = experiment.link_latency;
     setting.prefill.silent = experiment.first_token_of_decode;
-    setting.prefill.make_engine = [&] { return make_engine(without_speculation(experiment), nullptr, plain_pricer); };
+    setting.prefill.make_engine = [&experiment, pricer = engines.plain_pricer.get()] {
+      return make_engine(without_speculation(experiment), nullptr, *pricer);
+    };
   }
   setting.frontend = experiment.frontend + request_time(experiment);
   setting.horizon = experiment.horizon;
   setting.observer = options.observer;
   setting.stop = options.stop;
   setting.progress = options.progress;
+  return engines;
+}
 
-  check_memory(experiment, workload.requests.size());
-  if (!experiment.warm_up.by_mser && experiment.warm_up.requests >= workload.requests.size())
+// Calls run(); errors during a run have no place, and get the experiment's file.
+template <class Run>
+void with_place(const ServeExperiment& experiment, const Run& run) {
+  try {
+    run();
+  } catch (const BadInput& bad) {
+    std::vector<Diagnostic> list = bad.list();
+    for (Diagnostic& one : list)
+      if (one.where.file.empty()) one.where.file = experiment.file;
+    throw BadInput(list);
+  }
+}
+
+void check_warm_up(const ServeExperiment& experiment, std::size_t requests) {
+  if (!experiment.warm_up.by_mser && experiment.warm_up.requests >= requests)
     throw BadInput({experiment.file, 0, 0}, fmt::format("warm_up is {} and the run has {} requests, allowed: fewer",
-                                                        experiment.warm_up.requests, workload.requests.size()));
-  std::vector<serve::Sequence> nobody;
-  const serve::Server engine(0, setting.make_engine(), workload, nobody, nullptr);
+                                                        experiment.warm_up.requests, requests));
+}
+
+}  // namespace
+
+Served serve(const ServeExperiment& experiment, const arrivals::RequestTrace& workload, const ServeOptions& options) {
+  const Engines engines = engines_of(experiment, workload, options);
+  check_memory(experiment, workload.requests.size());
+  check_warm_up(experiment, workload.requests.size());
+  const serve::Server engine(0, engines.setting.make_engine(), workload, nullptr, nullptr);
   for (std::size_t i = 0; i < workload.requests.size(); ++i)
     if (const std::string why = engine.refusal(workload.requests[i]); !why.empty()) {
       if (!workload.file.empty())
@@ -225,20 +260,52 @@ Served serve(const ServeExperiment& experiment, const arrivals::RequestTrace& wo
     }
 
   Served served;
-  try {
-    served.result = serve::simulate(workload, setting);
-  } catch (const BadInput& bad) {  // errors during a run have no place
-    std::vector<Diagnostic> list = bad.list();
-    for (Diagnostic& one : list)
-      if (one.where.file.empty()) one.where.file = experiment.file;
-    throw BadInput(list);
-  }
+  with_place(experiment, [&] { served.result = serve::simulate(workload, engines.setting); });
   if (!options.summarise) return served;
   served.summary = serve::summarise(workload, served.result, experiment.slo, experiment.replicas + experiment.prefill_engines,
                                     experiment.warm_up);
-  add_fitting(served.summary, experiment, workload, setting.make_engine().lookahead);
+  double tokens = 0.0;
+  for (const arrivals::Request& request : workload.requests) tokens += request.prompt + request.output;
+  add_fitting(served.summary, experiment, tokens / static_cast<double>(workload.requests.size()),
+              engines.setting.make_engine().lookahead);
   add_energy(served.summary, experiment, served.result);
   if (!served.result.interrupted) served.summary.latency_error = latency_error(experiment, served.summary);
+  return served;
+}
+
+Served serve_streamed(const ServeExperiment& experiment, const ServeOptions& options, unsigned threads) {
+  const arrivals::RequestTrace nothing;
+  const Engines engines = engines_of(experiment, nothing, options);
+  serve::StreamSetting stream;
+  stream.requests = experiment.arrivals->requests();
+  stream.slo = experiment.slo;
+  stream.warm_up = experiment.warm_up.requests;
+  stream.threads = threads;
+  check_warm_up(experiment, stream.requests);
+  const serve::Server engine(0, engines.setting.make_engine(), nothing, nullptr, nullptr);
+  const auto& drawn = std::get<DrawnLengths>(experiment.lengths);
+  const rng::Key lengths = key_of(experiment, "lengths");
+  stream.fill = [&, due = experiment.arrivals->due_times(key_of(experiment, "arrivals"))](
+                    std::size_t first, std::span<arrivals::Request> requests) mutable {
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      requests[i].due = due();
+      draw_lengths(drawn, lengths, first + i, requests[i]);
+      if (const std::string why = engine.refusal(requests[i]); !why.empty())
+        throw BadInput(experiment.lengths_where,
+                       fmt::format("request {} of serve.lengths can never be served: {}", first + i, why));
+    }
+  };
+  Served served;
+  with_place(experiment, [&] {
+    serve::StreamedRun run = serve::simulate_streamed(engines.setting, stream);
+    served = {std::move(run.result), run.summary};
+  });
+  if (served.result.interrupted) return served;
+  add_fitting(served.summary, experiment,
+              (served.summary.prompt_tokens + served.summary.output_tokens) / static_cast<double>(served.summary.completed),
+              engines.setting.make_engine().lookahead);
+  add_energy(served.summary, experiment, served.result);
+  served.summary.latency_error = latency_error(experiment, served.summary);
   return served;
 }
 

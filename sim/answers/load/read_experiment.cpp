@@ -56,6 +56,12 @@ const std::vector<Parameter>& serve_parameters() {
        "first requests that figures exclude: a number, or mser: as many as MSER-5 drops, at most half of them",
        {},
        {}},
+      {"metrics",
+       Type::text,
+       "exact",
+       "exact: all requests are kept; streamed: none is kept after its end, and percentiles have a relative error of 0.5 %",
+       {},
+       {"exact", "streamed"}},
       {"frontend_ms",
        Type::number,
        "0",
@@ -405,6 +411,21 @@ void check_blocks(ServeExperiment& experiment, const cost::StepLimits& step, con
                                        block, deployment->target->name, step.rows));
 }
 
+// A streamed run is an open loop whose requests do not depend on each other.
+void check_streamed(const ServeExperiment& experiment, const Location& where, Diagnostics& diagnostics) {
+  const auto wrong = [&](const char* found, const char* allowed) {
+    diagnostics.add(where, fmt::format("metrics is streamed with {}, allowed: {}", found, allowed));
+  };
+  if (!experiment.arrivals->due_times(rng::Key{})) wrong("these arrivals", "poisson, gamma or deterministic, not rescaled");
+  if (experiment.prefill_engines > 0) wrong("separate prefill engines", "replicas that do both");
+  if (in_step(experiment)) wrong("engines that share experts", "replicas that step by themselves");
+  if (experiment.horizon != arrivals::kNever) wrong("horizon_s", "a number of requests");
+  if (experiment.warm_up.by_mser) wrong("warm_up mser", "a number of requests");
+  if (experiment.scheduler()->prefix_caching()) wrong("a prefix cache", "none: these requests share no prefixes");
+  if (experiment.speculation && experiment.speculation->executed() != nullptr)
+    wrong("executed rounds", "acceptance that states rates");
+}
+
 serve::Slo read_slo(const config::Value& value, Diagnostics& diagnostics) {
   serve::Slo slo;
   const config::Value named = config::spelled_out(value, "preset");
@@ -513,6 +534,8 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
   experiment.slo = read_slo(serve.value("slo"), diagnostics);
   experiment.frontend = std::llround(1e-3 * arrivals::kPicosecondsPerSecond * serve.number("frontend_ms"));
   if (serve.has("horizon_s")) experiment.horizon = std::llround(arrivals::kPicosecondsPerSecond * serve.number("horizon_s"));
+  experiment.streamed = serve.text("metrics") == "streamed";
+  if (experiment.streamed && diagnostics.list().size() == before) check_streamed(experiment, serve.where("metrics"), diagnostics);
   return experiment;
 }
 

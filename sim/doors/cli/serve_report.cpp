@@ -81,8 +81,7 @@ void print_summaries(const Summaries& summaries) {
   number("accepted/drafted", [](const Summary& s) { return s.acceptance_rate; });
   row("overloaded", [](const Summary& s) { return std::string(s.overloaded ? "yes: the queue grew to the end" : "no"); });
   number("preemptions", [](const Summary& s) { return s.preemptions; });
-  if (std::any_of(summaries.begin(), summaries.end(), [](const auto& one) { return one.second.prefix_hit_tokens > 0.0; }))
-  {
+  if (std::any_of(summaries.begin(), summaries.end(), [](const auto& one) { return one.second.prefix_hit_tokens > 0.0; })) {
     number("tokens found in the prefix cache", [](const Summary& s) { return s.prefix_hit_tokens; });
     number("prefix hit rate, %", [](const Summary& s) { return 100.0 * s.prefix_hit_tokens / s.prefix_lookup_tokens; });
     number("tokens of prompts computed", [](const Summary& s) { return s.prefix_lookup_tokens - s.prefix_hit_tokens; });

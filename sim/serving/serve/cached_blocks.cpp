@@ -17,8 +17,7 @@ std::uint64_t CachedBlocks::hash_of(arrivals::RequestId request, std::uint32_t b
   const std::uint32_t per_hash = (hash_tokens + state.pool->block_tokens() - 1) / state.pool->block_tokens();
   const std::uint32_t end = (block + 1) * state.pool->block_tokens();
   const std::uint32_t covering = (end - 1) / hash_tokens;
-  if (end > std::max(asked.prompt, asked.hashed) || covering >= asked.hashes)
-    return kOwn | std::uint64_t{request} << 24 | block;
+  if (end > std::max(asked.prompt, asked.hashed) || covering >= asked.hashes) return kOwn | std::uint64_t{request} << 24 | block;
   return (state.workload->hashes[asked.first_hash + covering] * per_hash + block % per_hash) & ~kOwn;
 }
 

@@ -105,12 +105,13 @@ PolicyMaker read_by_request(const config::Arguments& arguments, Diagnostics& dia
 }  // namespace
 
 ServerPolicyEntry by_request_policy() {
-  return {{"by_request", "a draft length for each request, by its class, its length and its acceptance",
-           "per-request switches: vLLM 52258 and 55412, SGLang 30263, llama.cpp 23052", by_request_fields(),
-           "Requests that draft nothing share steps with those that draft, and add no row to the draft's later passes; the draft's "
-           "cache is kept for them. An asynchronous engine learns of a round one step late."},
-          read_by_request,
-          "draft_length"};
+  return {
+      {"by_request", "a draft length for each request, by its class, its length and its acceptance",
+       "per-request switches: vLLM 52258 and 55412, SGLang 30263, llama.cpp 23052", by_request_fields(),
+       "Requests that draft nothing share steps with those that draft, and add no row to the draft's later passes; the draft's "
+       "cache is kept for them. An asynchronous engine learns of a round one step late."},
+      read_by_request,
+      "draft_length"};
 }
 
 }  // namespace specsim::serve

@@ -133,7 +133,8 @@ class LlamaCpp final : public Scheduler {
     return std::min({same * state.workload->hash_tokens, left_[slot].tokens, state.at(request).tokens() - 1});
   }
 
-  // The free slot for a request: the one whose text it shares most of, else the one that ended first. slots_.size(): none is free.
+  // The free slot for a request: the one whose text it shares most of, else the one that ended first. slots_.size(): none is
+  // free.
   [[nodiscard]] std::size_t free_slot(arrivals::RequestId request, const EngineState& state) const {
     std::size_t best = slots_.size();
     std::size_t oldest = slots_.size();
@@ -197,7 +198,8 @@ SchedulerEntry llama_cpp_scheduler() {
   return {{"llama_cpp", "slots that draft one after another, then one batch of their tokens and of prompts",
            "llama.cpp, tools/server/server-context.cpp (2026)", fields,
            "First come, first served, to the first free slot; with cache_prompt to the one that shares more than a tenth of the "
-           "prompt and the most of it, else to the one that was free for longest. The slot keeps the context until the request ends; nothing is "
+           "prompt and the most of it, else to the one that was free for longest. The slot keeps the context until the request "
+           "ends; nothing is "
            "preempted. The draft works for one slot at a time, at batch 1, before the target's batch: the first time over the "
            "whole prompt, later over the tokens that it has not seen. Chains only."},
           [](const config::Arguments& arguments, Diagnostics&) -> SchedulerMaker {

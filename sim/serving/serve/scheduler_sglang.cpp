@@ -111,7 +111,8 @@ class Sglang final : public Scheduler {
       if (item.prefill && !ends) running_.push_back(item.request);
       sequence.spec = state.drafts(item.request, sequence.emitted, step.draft_length);
       if (!ends) continue;
-      if (state.pool->caches()) cached_.name(item.request, radix_keys(std::min(sequence.computed, sequence.tokens()), state), state);
+      if (state.pool->caches())
+        cached_.name(item.request, radix_keys(std::min(sequence.computed, sequence.tokens()), state), state);
       give_back(item.request, sequence, state);
       sequence.status = Status::finished;
       finished.push_back(item.request);
@@ -328,8 +329,10 @@ SchedulerEntry sglang_scheduler() {
        "0.7 at first, falling over 600 decoding steps to 0.098, reset by a retraction. The shortest outputs are retracted, "
        "with speculation the last of the batch; they lose everything computed beyond the cached prefix and go to the end of "
        "the queue. Orders by cached tokens (lpm, dfs-weight, hrrn, shortest-prefill-first) are fcfs without radix_cache, as in "
-       "the server. The radix cache's keys with a head as draft are pairs of neighbouring tokens, so that the last one of a cached "
-       "text is not found. With orders by cached tokens a request that shares more than 32 tokens with one before it in the queue, and has no more than "
+       "the server. The radix cache's keys with a head as draft are pairs of neighbouring tokens, so that the last one of a "
+       "cached "
+       "text is not found. With these orders, a request that shares more than 32 tokens with one before it in the queue, and has "
+       "no more than "
        "32 in the cache, waits for that one."},
       [](const config::Arguments& arguments, Diagnostics&) -> SchedulerMaker {
         return [options = fields.read(arguments)] { return std::make_unique<Sglang>(options); };

@@ -207,10 +207,10 @@ class VllmV1 final : public Scheduler {
     }
   }
 
-  // Scheduler._mamba_block_aligned_split of vLLM 0.27: how many of `fresh` tokens of a prompt are computed after the first `start`,
-  // so that a state can be saved at the end of the step. It ends with a block, with the last block that a later request can find,
-  // or after `shared` more tokens, whose keys and values are cached and whose state is not. A step that is shorter than a block
-  // waits.
+  // Scheduler._mamba_block_aligned_split of vLLM 0.27: how many of `fresh` tokens of a prompt are computed after the first
+  // `start`, so that a state can be saved at the end of the step. It ends with a block, with the last block that a later request
+  // can find, or after `shared` more tokens, whose keys and values are cached and whose state is not. A step that is shorter than
+  // a block waits.
   [[nodiscard]] static std::int64_t up_to_block(const Sequence& sequence, std::uint32_t start, std::int64_t fresh,
                                                 std::uint32_t shared, const EngineState& state) {
     const std::uint32_t tokens = sequence.tokens();
