@@ -5,7 +5,7 @@ columns. Runs at the root of the repository; SPECSIM names the program.
 Mutants that the checks reject: a ranking by speed in place of cost (the costs of two GPUs are exchanged, and the order with them), a cost that
 leaves out the GPUs' number, a Pareto front of one figure, figures that count the start, a short run in place of the capacity, an interval of
 a given rate without width, an acceptance without error, a draft beyond its table, lengths that no table
-has as settings that do not fit.
+has as settings that do not fit, a pair that is known under one of the target's names only, n-grams of code edits in a chat.
 """
 import csv
 import json
@@ -52,7 +52,7 @@ def name(row):
 
 def choose(*arguments, target="llama-3.1-8b"):
     with tempfile.TemporaryDirectory() as scratch:
-        done = subprocess.run([SPECSIM, "choose", "--target", target, "--hardware", "h100-sxm", "--gpus", "1", *arguments, "--verbose", "--out",
+        done = subprocess.run([SPECSIM, "choose", "--target", target, "--hardware", "h100-sxm", *([] if "--gpus" in arguments else ["--gpus", "1"]), *arguments, "--verbose", "--out",
                                f"{scratch}/out"], capture_output=True, text=True, check=True)
         with open(f"{scratch}/out/choices.csv", newline="", encoding="utf-8") as file:
             return list(csv.DictReader(file)), done.stdout
@@ -91,6 +91,22 @@ def check_load_and_drafts():
     check(widths[0] > 1.05 * widths[1], f"widths of intervals {widths}: acceptance has no error")
     rows, printed = choose(*drafts, "--draft", "none,ngram", "--draft-length", "7", "--longest", "3", target="qwen3-32b")
     check(len(rows) == 1 and " 1 cannot run, 0 do not fit" in printed and "no draft length of 7" in printed, printed)
+
+
+    # A pair is known by each of its names. n-grams need a table on the text, or the user's word.
+    both = {}
+    for target in ("llama-3.3-70b", "llama-3.1-70b"):
+        rows, _ = choose("--gpus", "4", "--tensor-parallel", "4", "--users", "4", *load, "--requests", "20", "--simulate", "1", target=target)
+        both[target] = {row["draft"]: row["acceptance"] for row in rows}
+    known = {"llama-3.2-1b": "llama-3.3-70b-1b-code", "eagle3-llama-3.3-70b": "eagle3-llama-3.3-70b-chat"}
+    for target, drafts in both.items():
+        check(all(drafts.get(draft) == source for draft, source in known.items()), f"tables of {target}: {drafts}")
+    few = ["--tensor-parallel", "1", "--users", "4", *load, "--requests", "20", "--simulate", "1"]
+    rows, printed = choose(*few)
+    check("n-gram" not in {row["draft"] for row in rows} and " on chat: ngram" in printed, f"n-gram in a chat: {printed}")
+    for more in (["--text", "code"], ["--draft", "none,ngram"]):
+        rows, _ = choose(*few, *more)
+        check("n-gram" in {row["draft"] for row in rows}, f"no n-gram with {more}")
 
 
 def main():

@@ -270,7 +270,6 @@ inline families::TransformEntry mirror_transform() {
           }};
 }
 
-// [a cost model]
 // A draft pass takes a fixed time, a target pass a fixed time and more for each token of a sequence.
 class FlatCost final : public cost::CostModel {
  public:
@@ -302,9 +301,7 @@ inline cost::CostEntry flat_cost() {
   return {{"toy_flat", "a toy", "", fields},
           [](const config::Arguments& arguments, Diagnostics&) { return std::make_unique<FlatCost>(fields.read(arguments)); }};
 }
-// [end of a cost model]
 
-// [a placement]
 // Runs as the placement `serial` does. A placement of its own puts the passes of rounds on servers of an engine::Engine, as
 // sim/hardware/placement/two_gpus.cpp does.
 class BorrowedPlacement final : public placement::Placement {
@@ -324,6 +321,5 @@ inline placement::PlacementEntry borrowed_placement() {
             return std::make_unique<BorrowedPlacement>(placement::placements().find("serial")->make(arguments, diagnostics));
           }};
 }
-// [end of a placement]
 
 }  // namespace specsim::tests

@@ -23,6 +23,7 @@ struct DraftChoice {
   bool drafts = false;
   plan::AcceptanceCurve curve;
   std::string text;         // of the table's rounds; "": not stated, or alpha was given
+  bool other_text = false;  // the table is not on the wanted kind of text
   bool unverified = false;  // the table is marked so
   // [draft_length]: standard deviation of the logarithm of tokens per round between published texts; empty: none.
   std::vector<double> error;

@@ -209,10 +209,11 @@ void print_start(const std::string& label, const Choice& choice) {
 }
 
 // The table, its text, and how far it goes.
-std::string acceptance_of(const choose::DraftChoice& draft) {
+std::string acceptance_of(const choose::DraftChoice& draft, const std::string& wanted) {
   if (draft.error.empty()) return draft.source;
-  return fmt::format("{}, {}, draft length up to {}{}", draft.source,
-                     draft.text.empty() ? "text not stated" : "text " + draft.text, draft.curve.longest(),
+  return fmt::format("{}, {}{}, draft length up to {}{}", draft.source,
+                     draft.text.empty() ? "text not stated" : "text " + draft.text,
+                     draft.other_text ? fmt::format(" (no table on {})", wanted) : "", draft.curve.longest(),
                      draft.unverified ? ", unverified" : "");
 }
 
@@ -243,7 +244,8 @@ void print_chosen(const ChooseOptions& options, const Chosen& chosen, const choo
                        [&](const Choice& one) { return one.engine->draft == &draft; });
   };
   for (const choose::DraftChoice& one : question.drafts)
-    if (one.drafts && (options.verbose || ranked(one))) print_output("acceptance of {}: {}\n", one.label, acceptance_of(one));
+    if (one.drafts && (options.verbose || ranked(one)))
+      print_output("acceptance of {}: {}\n", one.label, acceptance_of(one, options.drafts.text));
   std::set<std::string> texts;
   bool unverified = false;
   for (const choose::DraftChoice& one : question.drafts) {
@@ -262,8 +264,8 @@ void print_chosen(const ChooseOptions& options, const Chosen& chosen, const choo
         "n-gram: every round drafts here and proposals take no time; a table counts the rounds that found a match alone, so this "
         "is the most that it gives");
   if (!drafts.left_out.empty())
-    print_words(fmt::format("left out, without a published acceptance for {}: {} (--alpha DRAFT=0.7 adds one)", question.target,
-                            fmt::join(drafts.left_out, ", ")));
+    print_words(fmt::format("left out, without a published acceptance for {} on {}: {} (--alpha DRAFT=0.7 adds one)",
+                            question.target, options.drafts.text, fmt::join(drafts.left_out, ", ")));
   if (options.verbose)
     for (const std::string& reason : chosen.reasons) print_words("cannot run: " + reason);
 }
