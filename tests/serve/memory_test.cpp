@@ -98,7 +98,7 @@ TEST_CASE("SGLang's share of the memory is for weights and cache, TensorRT-LLM's
                                      "  lengths: {{prompt: 10, output: 10}}\n"
                                      "cost: {{model: roofline, hardware: h100-sxm, target: llama-3.1-8b, draft: none}}\n",
                                      scheduler, kv))
-                      .blocks;
+                      .pool.blocks;
   };
   const double gib = 0x1.0p30;
   const double token = 32 * 2 * 8 * 128 * 2.0;
@@ -167,8 +167,8 @@ TEST_CASE("keys in kv override the calculated values", "[serve][memory]") {
                  (pool(one, "utilization: 0.9, reserved_gib: 2") - 0x1.0p30 / token)) <= 16.0);
   // A separate pool of the draft: the smaller one binds, and a server without speculation has none.
   const auto own = server(unquoted(server_of(kLogged[2], "tokens: 1600, draft_tokens: 800")));
-  CHECK(own.blocks == 50);
-  CHECK(own.plain_blocks == 100);
+  CHECK(own.pool.blocks == 50);
+  CHECK(own.plain_pool.blocks == 100);
   CHECK(server(unquoted(server_of(kLogged[2], "tokens: 800, draft_tokens: 1600"))).pool.blocks == 50);
 }
 

@@ -46,7 +46,7 @@ std::string conversations(const std::string& scheduler, const std::string& kv, c
   return fmt::format(R"(serve:
   scheduler: {{{}}}
   kv: {{{}}}
-  arrivals: {{process: sessions, rate: 0.0002, requests: 40, turns: {}, gap_s: 300, prefix: {}, prompt: {}, output: {}, closed: true}}
+  arrivals: {{process: sessions, rate: 0.0002, requests: 40, turns: {}, gap_s: 1, prefix: {}, prompt: {}, output: {}, closed: true}}
 {}{})",
                      scheduler, kv, kTurns, kPrefix, kFresh, kAnswer, speculation, kAffine);
 }

@@ -135,8 +135,6 @@ double slo_margin(std::span<const Summary> runs, const Slo& slo) {
   return margin;
 }
 
-namespace {
-
 // Samples of a figure with their sum: all of them in their order, or a sketch.
 struct Samples {
   bool sketched = false;
@@ -192,6 +190,8 @@ struct Tally {
   }
   [[nodiscard]] Samples& of(Latency which) { return latencies[static_cast<std::size_t>(which)]; }
 };
+
+namespace {
 
 arrivals::Picoseconds spent_on(const Sequence& sequence, Cause cause) { return sequence.spent[static_cast<std::size_t>(cause)]; }
 
