@@ -123,8 +123,8 @@ DraftChoices draft_choices(const DraftQuestion& question) {
   const std::vector<double> errors = errors_between_texts(all, question.longest);
   const bool every = std::find(question.named.begin(), question.named.end(), "all") != question.named.end();
   DraftChoices choices;
-  // Takes the draft where its acceptance is known. `model`: as cost.draft takes it. `named`: the user asks for it. Otherwise n-grams
-  // need a table on the wanted text, because they repeat the text: one of code edits overstates them in a chat.
+  // Takes the draft where its acceptance is known. `model`: as cost.draft takes it. `named`: the user asks for it. Otherwise
+  // n-grams need a table on the wanted text, because they repeat the text: one of code edits overstates them in a chat.
   const auto take = [&](const std::string& name, const std::string& label, const std::string& model, bool named) {
     auto alpha = question.alpha.find(name);
     const Table* table = table_for(all, own_name(model), own_target, question.text);
