@@ -78,7 +78,7 @@ TEST_CASE("zeros and weights of a sketch", "[math]") {
   sketch.add(8.0, 6);
   sketch.add(5.0, 0);
   CHECK(sketch.count() == 9);
-  CHECK(sketch.quantile(0.25) == 0.0);           // rank 2 of 0 to 8
+  CHECK(sketch.quantile(0.25) == 0.0);                                                         // rank 2 of 0 to 8
   CHECK(sketch.quantile(0.375) == Approx(8.0).epsilon(math::QuantileSketch::kRelativeError));  // rank 3
   CHECK(sketch.at_most(1.0) == 3);
   CHECK(sketch.at_most(8.0) == 9);
