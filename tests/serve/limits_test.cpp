@@ -100,7 +100,7 @@ TEST_CASE("SGLang looks for new requests at every n-th decoding step, and while 
   // at 10 ms, when the server looks again. Decoding steps begin at 10, 20, ... ms, and it looks at those that begin 10 n ms
   // later. Mutants: the server looks at each step; it waits while idle; it does not look after a batch of prompts.
   const auto first_token_ms = [](int interval, std::size_t request) {
-    const load::Served served = run_server(server(fmt::format(R"(serve:
+    const load::ServeResult served = run_server(server(fmt::format(R"(serve:
   scheduler: {{kind: sglang, scheduler_recv_interval: {}}}
   arrivals: {{process: deterministic, rate: 40, requests: 2}}
   lengths: {{prompt: 16, output: 100}}
@@ -229,7 +229,7 @@ cost:
   draft: none
 )",
                                          window);
-    return static_cast<double>(server(text).blocks);
+    return static_cast<double>(server(text).pool.blocks);
   };
   // 4 layers of 4,096 bytes per token, in 90 % of the memory that the driver leaves, less the weights and 2 GiB.
   const double weights = 2.0 * (4.0 * (1024 * 3072 + 1024 * 1024 + 3 * 1024 * 4096) + 2.0 * 1000 * 1024);

@@ -29,7 +29,7 @@ LengthTable length_table(const ServeExperiment& experiment, const arrivals::Requ
       std::min(table.longest, speculation.stated() != nullptr ? serve::stated_places(*speculation.stated()) : kMaxDraftLength);
   table.running = experiment.scheduler()->running_limit().requests;
   double most = std::min(static_cast<double>(table.running), kMostRequests);
-  const serve::BlockPool pool(experiment.blocks, experiment.block_tokens, false);
+  const serve::BlockPool pool(experiment.pool.blocks, experiment.pool.block_tokens, false);
   if (!pool.unlimited()) {
     const auto tokens = static_cast<std::uint64_t>(std::ceil(table.cached)) + acceptance->widest(table.stated);
     const double fitting = std::max(1.0, std::floor(pool.usable() / static_cast<double>(pool.blocks_for(tokens))));

@@ -42,9 +42,12 @@ void run_points(std::vector<CurvePoint>& points, std::vector<ServeExperiment> se
 using Summaries = std::vector<std::pair<std::string, serve::Summary>>;
 // One line per server.
 std::string summary_csv(const Summaries& summaries);
+// The figures of classes of requests, with the name of the server. One line per class and server.
+using ClassTable = std::vector<std::pair<std::string, ClassSummary>>;
+std::string classes_csv(const ClassTable& classes);
 // One line per point: means over the replications, and half a 95 % interval of the main figures.
 std::string curve_csv(const std::vector<CurvePoint>& curve, Load load);
-// summary.csv and curve.csv and their columns, for the reference page.
+// summary.csv, classes.csv and curve.csv and their columns, for the reference page.
 std::vector<report::FileInfo> curve_infos();
 
 // A figure of a summary: its mean over the replications, and half its 95 % interval (NaN for one replication).

@@ -72,6 +72,7 @@ const std::vector<report::StreamedColumn<RequestLine>>& request_columns() {
         count("accepted", "tokens", "its accepted drafts", &serve::Sequence::accepted),
         count("preemptions", "1", "preemptions: how often it lost its blocks", &serve::Sequence::preemptions),
         count("recomputed_tokens", "tokens", "tokens computed again after preemptions", &serve::Sequence::recomputed),
+        count("cached_tokens", "tokens", "tokens found in the prefix cache at its admissions", &serve::Sequence::found),
         number("finished", "0 or 1", "whether it got its whole output",
                [](const Line& line) { return line.sequence->status == serve::Status::finished ? 1 : 0; })};
     for (std::size_t cause = 0; cause < serve::kCauses; ++cause)

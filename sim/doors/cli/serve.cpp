@@ -17,6 +17,7 @@
 #include "sim/foundation/base/output.h"
 #include "sim/foundation/base/plural.h"
 #include "sim/foundation/report/output_folder.h"
+#include "sim/serving/serve/percentiles.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -139,6 +140,8 @@ void print_assumed(const ServeExperiment& experiment) {
 
 // Both functions return the names of the files, "none" without a folder, and "" after an interruption.
 std::string run_sweep(const ServeTask& task, const std::atomic<bool>* stop, report::OutputFolder* folder, SweepJournal* journal) {
+  if (task.experiment.streamed)
+    throw BadInput({"--sweep", 0, 0}, "metrics is streamed, allowed: one run, or serve.metrics: exact");
   const Sweep& sweep = *task.sweep;
   Progress progress("runs");
   const double runs = static_cast<double>(sweep.values.size()) * task.replications * (task.both() ? 2.0 : 1.0);
@@ -268,7 +271,40 @@ void print_plan(const ServeTask& task) {
   print_assumed(task.experiment);
 }
 
+// A run whose requests are not kept.
+std::string run_streamed(const ServeTask& task, const std::atomic<bool>* stop, report::OutputFolder* folder) {
+  if (task.steps || !task.timeline.empty())
+    throw BadInput({task.steps ? "--steps" : "--timeline", 0, 0},
+                   "metrics is streamed, so that no request is kept, allowed: serve.metrics: exact");
+  const auto requests = static_cast<double>(task.experiment.arrivals->requests());
+  Progress progress("requests");
+  load::ServeOptions options;
+  options.stop = stop;
+  options.progress = [&](std::size_t done) { progress.show(static_cast<double>(done), requests); };
+  std::vector<ServeExperiment> servers = {task.experiment};
+  if (task.both()) servers.push_back(load::without_speculation(task.experiment));
+  Summaries summaries;
+  for (const ServeExperiment& one : servers) {
+    const ServeResult served = load::serve_streamed(one, options, task.threads);
+    if (served.result.interrupted) return "";
+    summaries.emplace_back(one.speculation ? "speculative" : "plain", served.summary);
+  }
+  progress.finish();
+  print_assumed(task.experiment);
+  print_summaries(summaries);
+  for (const auto& [name, summary] : summaries)
+    if (!summary.stable)
+      print_output("{}: UNSTABLE: {} of {:.0f} requests are never admitted again: the pool is too small for them\n", name,
+                   requests - static_cast<double>(summary.completed), requests);
+  print_output("percentiles are within {:g} % of the exact ones (metrics: streamed)\n",
+               100.0 * math::QuantileSketch::kRelativeError);
+  if (folder == nullptr) return "none";
+  folder->write("summary.csv", load::summary_csv(summaries));
+  return "summary.csv";
+}
+
 std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, report::OutputFolder* folder) {
+  if (task.experiment.streamed) return run_streamed(task, stop, folder);
   SingleRun single = sized(task, stop);
   if (stop->load()) return "";
   const ServeExperiment& experiment = single.experiment;
@@ -299,6 +335,13 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
   if (interrupted) return "";
   print_assumed(experiment);
   print_summaries(summaries);
+  load::ClassTable classes;
+  for (load::ClassSummary& one : load::class_summaries(experiment, workload, own.result))
+    classes.push_back({summaries.front().first, std::move(one)});
+  if (plain)
+    for (load::ClassSummary& one : load::class_summaries(experiment, workload, plain->result))
+      classes.push_back({summaries.back().first, std::move(one)});
+  print_classes(classes);
   if (!own.summary.stable)
     print_output("UNSTABLE: {} of {} requests {}\n", workload.requests.size() - own.summary.completed, workload.requests.size(),
                  experiment.horizon == arrivals::kNever ? "are never admitted again: the pool is too small for them"
@@ -340,6 +383,10 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
   folder->write("requests.csv", load::requests_csv(own.result));
   if (plain) folder->write("requests_plain.csv", load::requests_csv(plain->result));
   std::string written = plain ? "summary.csv, requests.csv, requests_plain.csv" : "summary.csv, requests.csv";
+  if (!classes.empty()) {
+    folder->write("classes.csv", load::classes_csv(classes));
+    written += ", classes.csv";
+  }
   if (!log) return written;
   log->commit();
   folder->wrote("steps.csv");

@@ -54,6 +54,10 @@ class Acceptance {
   // Expected tokens of a round that drafts this many, its last token included; policies plan with it.
   [[nodiscard]] virtual double tokens_per_round(int draft_length) const = 0;
 
+  // Classes of requests with rates of their own: their names, and the class of a request. Empty: all are of one class.
+  [[nodiscard]] virtual std::vector<std::string> classes() const { return {}; }
+  [[nodiscard]] virtual std::size_t class_of(arrivals::RequestId /*request*/) const { return 0; }
+
   // ---- if a round verifies only a part of its draft ----
   [[nodiscard]] virtual bool knows(draft::Confidence confidence) const { return confidence == draft::Confidence::history; }
   // The rounds of a server; accepted() determines how they end, unless they are executed. It must live longer.
@@ -89,6 +93,7 @@ struct ClassRates {
     double up_to = 1.0;  // share of requests up to and with this class
     PlaceRates rates;
     bool everywhere = false;  // the config gives one rate for all places, so that it holds for drafts of any length
+    std::string name = {};
   };
   std::vector<Class> classes;
 };

@@ -23,7 +23,7 @@ const std::array<const char*, kCauses>& cause_names() {
   return names;
 }
 
-Server::Server(std::uint32_t index, Parts parts, const arrivals::RequestTrace& workload, std::vector<Sequence>& sequences,
+Server::Server(std::uint32_t index, Parts parts, const arrivals::RequestTrace& workload, Sequence* sequences,
                StepObserver* observer)
     : index_(index),
       parts_(std::move(parts)),
@@ -31,7 +31,7 @@ Server::Server(std::uint32_t index, Parts parts, const arrivals::RequestTrace& w
       common_gap_(kMaxDraftLength + 2),
       verified_(kMaxDraftLength + 1),
       accepted_(kMaxDraftLength + 1) {
-  state_.first_sequence = sequences.data();
+  state_.first_sequence = sequences;
   state_.workload = &workload;
   state_.pool = parts_.pool.get();
   state_.policy = parts_.policy.get();
@@ -45,6 +45,7 @@ Server::Server(std::uint32_t index, Parts parts, const arrivals::RequestTrace& w
   state_.lookahead = parts_.lookahead;
   state_.extra_rows = parts_.extra_rows;
   state_.drafts_cached = parts_.drafts_cached;
+  state_.saves_states = parts_.saves_states;
   totals_.fewest_free_blocks = parts_.pool->free();
 }
 
@@ -171,7 +172,8 @@ void Server::compose() {
     const std::uint32_t computed = item.computed();
     // The policy also observes rounds without drafts of a request that has stopped drafting, so that it can start again.
     if (per_request_ && !item.prefill && sequence.status != Status::finished &&
-        (item.drafts > 0 || parts_.policy->of_request(item.request, parts_.policy->longest()) == 0))
+        (item.drafts > 0 ||
+         parts_.policy->of_request(state_.drafting(item.request, sequence.emitted), parts_.policy->longest()) == 0))
       parts_.policy->observe_request(item.request, static_cast<int>(item.drafts), static_cast<int>(item.accepted));
     rows += computed;
     const std::uint32_t before = sequence.computed - std::min(item.rows, sequence.computed);

@@ -72,10 +72,11 @@ class Server {
     std::uint32_t lookahead = 0;
     std::uint32_t extra_rows = 0;
     bool drafts_cached = false;
+    bool saves_states = false;
     bool in_step = false;  // it shares experts with other engines: steps of all begin and end together
   };
-  Server(std::uint32_t index, Parts parts, const arrivals::RequestTrace& workload, std::vector<Sequence>& sequences,
-         StepObserver* observer);
+  // `sequences`: [request].
+  Server(std::uint32_t index, Parts parts, const arrivals::RequestTrace& workload, Sequence* sequences, StepObserver* observer);
 
   [[nodiscard]] std::string refusal(const arrivals::Request& request) const { return parts_.scheduler->refusal(request, state_); }
   void arrive(arrivals::RequestId request, arrivals::Picoseconds now);
@@ -103,6 +104,7 @@ class Server {
   [[nodiscard]] std::uint32_t in_system() const { return parts_.scheduler->waiting() + parts_.scheduler->running(); }
   [[nodiscard]] const ServerTotals& totals() const { return totals_; }
   [[nodiscard]] const std::vector<Gap>& gaps() const { return gaps_; }
+  void clear_gaps() { gaps_.clear(); }
   [[nodiscard]] const BlockPool& pool() const { return *parts_.pool; }
 
  private:

@@ -52,6 +52,9 @@ struct SimulationResult {
   bool interrupted = false;
 };
 
+// Throws BadInput at a moment at which simulated time has ended.
+void check_moment(arrivals::Picoseconds now);
+
 // Runs the engines on the requests until all have ended, the horizon is reached or `stop` is set. Throws BadInput if simulated
 // time ends.
 SimulationResult simulate(const arrivals::RequestTrace& workload, const RunSetting& setting);
