@@ -4,7 +4,7 @@ columns. Runs at the root of the repository; SPECSIM names the program.
 
 Mutants that the checks reject: a ranking by speed in place of cost (the costs of two GPUs are exchanged, and the order with them), a cost that
 leaves out the GPUs' number, a Pareto front of one figure, figures that count the start, a short run in place of the capacity, an interval of
-a given rate without width, an acceptance without error, a draft beyond its table, lengths that no table
+a given rate without width, an acceptance without error, a draft beyond its table, ties by each setting's own error, lengths that no table
 has as settings that do not fit, a pair that is known under one of the target's names only, n-grams of code edits in a chat, engines for prompts that cost nothing or that
 the server does not have, ties by one standard error.
 """
@@ -12,6 +12,7 @@ import csv
 import json
 import math
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -158,6 +159,29 @@ def main():
                   and number(other, "mean_tpot_ms") <= number(row, "mean_tpot_ms") and other is not row]
         check((row["pareto"] == "1") == (not better), f"{name(row)}: pareto is {row['pareto']}, {len(better)} are better")
 
+    # Ties: the first is none, and their order is that of the ranking: whoever ties loses less than whoever does not, up to the error of each comparison.
+    check(everything[0]["tied"] == "0", "the first ties with itself")
+    best = number(everything[0], "dollars_per_million_tokens")
+    for row in everything[1:]:
+        lost = math.log(number(row, "dollars_per_million_tokens") / best)
+        width = math.log(number(row, "dollars_per_million_tokens_high") / number(row, "dollars_per_million_tokens_low")) / (2 * 1.96)
+        first = math.log(number(everything[0], "dollars_per_million_tokens_high") / number(everything[0], "dollars_per_million_tokens_low")) / (2 * 1.96)
+        # Errors of two settings that share nothing add in squares; what they share cancels. So a tie at 95 % is within that sum.
+        check(row["tied"] == "0" or lost < 1.645 * math.hypot(width, first), f"{name(row)}: a tie at a loss of {100 * lost:.0f} %")
+    check(any(row["tied"] == "0" for row in everything[1:]), "everything ties with the first")
+    # One GPU at two costs, a per cent apart: all errors are shared, so even that is no tie. Mutant: each setting's own error decides.
+    with tempfile.TemporaryDirectory() as scratch:
+        shutil.copy("configs/hardware/h100-sxm.yaml", f"{scratch}/copy.yaml")
+        pair = ranked(rows_of("--hardware", f"{scratch}/copy.yaml,h100-sxm", "--price", f"{scratch}/copy.yaml=3,h100-sxm=3.03", "--tensor-parallel", "1",
+                              "--draft", "none", "--simulate", "2")[1])
+        check([row["hardware"] for row in pair] == [f"{scratch}/copy.yaml", "h100-sxm"] and pair[1]["tied"] == "0", f"one GPU at two costs: {pair}")
+
+    # Settings above --gpus are counted, and the message names the option if none is left.
+    _, few, printed = rows_of("--gpus", "1", "--simulate", "1")
+    check(" 4 above --gpus, " in printed and all(row["tensor_parallel"] == "1" for row in few), f"of --gpus 1: {printed.splitlines()[0]}")
+    done = subprocess.run([SPECSIM, *("4" if word == "1,2" else word for word in BASE), "--gpus", "2"], capture_output=True, text=True, check=False)
+    check(done.returncode == 2 and "none of 4 combinations can run: more GPUs than --gpus allows" in done.stderr, f"{done.returncode}: {done.stderr}")
+
     # Costs exchanged: another GPU is the best.
     other = ranked(rows_of("--price", "h100-sxm=0.4,a100-80gb-sxm=6", "--simulate", "8")[1])
     check(everything[0]["hardware"] != other[0]["hardware"] or everything[0]["hardware"] == "h100-sxm", "the best GPU does not depend on what it costs")
@@ -186,6 +210,7 @@ def main():
 
     document = json.loads(subprocess.run([SPECSIM, *BASE, "--simulate", "2", "--format", "json"], capture_output=True, text=True, check=True).stdout)
     check(document["tables"][0]["columns"][:2] == ["rank", "GPUs"], "--format json has no ranking")
+    check(document["tables"][0]["title"] == "ranked by dollars per million output tokens", f"title {document['tables'][0]['title']}")
     check_load_and_drafts()
     for problem in problems:
         print(problem, file=sys.stderr)
