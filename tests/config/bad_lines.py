@@ -211,6 +211,13 @@ LINES = [
      '--set cost.target: given together with --tensor-parallel, which sets cost.target, allowed: one of them'),
     (["plan", "configs/examples/two_gpus.yaml"], 'configs/examples/two_gpus.yaml:21:14: placement "plain", allowed: serial or none, which a '
      "plan covers; specsim run compares placements"),
+    (["plan", "--alpha", "0.5", "--draft-link-us", "5"], "--draft-link-us: given without --draft-hardware, allowed: with it"),
+    (["plan", "--alpha", "0.5", "--draft-link-us", "-1", "--draft-hardware", "rtx-3060"], '--draft-link-us: "-1", allowed: a number in [0, 1000000000]'),
+    (["plan", "--alpha", "0.5", "--draft", "none", "--draft-hardware", "rtx-3060"],
+     "--draft-hardware: draft_hardware is given and no model drafts, allowed: with a draft model"),
+    (["plan", "--alpha", "0.5", "--draft", "eagle-head-8b", "--target", "llama-3.1-8b", "--draft-hardware", "rtx-3060"],
+     "--draft-hardware: draft_hardware is given with eagle-head-8b, which reads the target's states and shares its embeddings, allowed: with "
+     "a draft that is a whole model"),
     (["plan", "--alpha", "0.5", "--batch", "0"], '--batch: "0", allowed: integers in [1, 1000000] with commas between'),
     (["plan", "--alpha", "0.5", "--dtype", "fp9"],
      '--dtype: weights is "fp9", did you mean "fp8"? allowed: bf16, fp16, fp8, fp8_block, int8, int4, int4_g32, nvfp4, mxfp4, '

@@ -177,6 +177,31 @@ def sglang():
     says("sglang contradicting", imported("", text=broken), "INCONSISTENT: printed figures")
 
 
+def by_context():
+    # Lines of 40 steps each: 1 request at 1,000 tokens, 4 at 1,500 each, 2 at 6,000 each; classes [512, 1024), [1024, 2048), [4096, 8192).
+    line = "Decode batch. #running-req: {}, #token: {}, token usage: 0.06, accept len: {}, accept rate: {}, cuda graph: True, gen throughput (token/s): 500, #queue-req: 0,"
+    log = [(1, 1000, 3.0), (4, 6000, 2.5), (2, 12000, 1.5), (1, 7000, 1.2)]
+    text = "\n".join(line.format(n, tokens, length, round((length - 1) / 4, 2)) for n, tokens, length in log)
+    out = imported("", "--by-context", "--at-draft-length", "4", text=text)
+    rows = dict(re.findall(r"^ +(\d+) +(0\.\d+) +(?=[\d.]+$)", out, re.M))
+    expect(f"by context: shares {rows}", rows == {"1000": "0.1250", "1500": "0.5000", "6333": "0.3750"})
+    long = (2 * 1.5 + 1.2) / 3
+    says("by context", out, "{context: 1000, mean_acceptance_length: 3, draft_length: 4}", "{context: 1500, mean_acceptance_length: 2.5, draft_length: 4}",
+         f"{{context: 6333, mean_acceptance_length: {long:.4g}, draft_length: 4}}")
+    # The printed file is one that plan takes, and its rates are those of the planned context.
+    with tempfile.TemporaryDirectory() as scratch:
+        file = Path(scratch, "table.yaml")
+        file.write_text(re.search(r"\{by_context: .*\}", out)[0])
+        lengths = [float(re.search(r"^ +4 +([\d.]+)", run("plan", *PLAN, "--acceptance", file, "--context", context)[1], re.M)[1])
+                   for context in ("1000", "1250", "1500", "20000")]
+    close("planned at the first context", lengths[0], 3.0)
+    close("planned at the second context", lengths[2], 2.5)
+    close("planned beyond the last", lengths[3], long, 1e-3)
+    expect(f"planned between: {lengths}", lengths[2] < lengths[1] < lengths[0])
+    says("by context of vLLM", imported("vllm.log", "--by-context"), "do not state the cached tokens")
+    says("by context without a length", imported("", "--by-context", text=text.replace("accept rate: ", "x: ")), "set the draft length")
+
+
 def sglang_gauges():
     def scrape(length, rate, shape=None, running=1, rank=0):
         labels = f'{{dp_rank="{rank}",engine_type="unified",model_name="m",tp_rank="0"}}'
@@ -568,6 +593,6 @@ def forms():
     expect(f"unlike answers: {out}", figure(out, "accepted / drafted")[0] is None)
 
 
-for test in (broken_lines, forms, vllm, vllm_v0, counters, sglang, sglang_gauges, llama_cpp, tensorrt_llm, benchmarks, answers, wrapped, as_json, constant_alpha, plans, refusals, impossible, unreadable):
+for test in (broken_lines, forms, vllm, vllm_v0, counters, sglang, by_context, sglang_gauges, llama_cpp, tensorrt_llm, benchmarks, answers, wrapped, as_json, constant_alpha, plans, refusals, impossible, unreadable):
     test()
 finish()

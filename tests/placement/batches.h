@@ -32,8 +32,8 @@ struct Line {
 
 class LineCost final : public cost::CostModel {
  public:
-  LineCost(Line target, Line draft, double round = 0.0, bool forgets_catch_up = false)
-      : target_(target), draft_(draft), round_(round), forgets_catch_up_(forgets_catch_up) {}
+  LineCost(Line target, Line draft, double round = 0.0, bool forgets_catch_up = false, double link = 0.0)
+      : target_(target), draft_(draft), round_(round), forgets_catch_up_(forgets_catch_up), link_(link) {}
   [[nodiscard]] cost::PassTime pass(cost::Role role, const cost::Pass& pass) const override {
     const Line& line = role == cost::Role::target ? target_ : draft_;
     cost::PassTime time;
@@ -46,12 +46,14 @@ class LineCost final : public cost::CostModel {
     return CostModel::draft_pass(workload, index, forgets_catch_up_ ? 0.0 : extra);
   }
   [[nodiscard]] double round_overhead(double) const override { return 1e-6 * round_; }
+  [[nodiscard]] double link_seconds(double, double) const override { return 1e-6 * link_; }
 
  private:
   Line target_;
   Line draft_;
   double round_;
   bool forgets_catch_up_;
+  double link_;
 };
 
 inline std::unique_ptr<placement::Placement> make_placement(const std::string& yaml) {

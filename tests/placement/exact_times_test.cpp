@@ -73,6 +73,34 @@ TEST_CASE("serial time is its closed form to the picosecond") {
   }
 }
 
+TEST_CASE("messages to a draft on its own GPU lengthen a round in turn, and overlapped only what is not hidden") {
+  const auto us = [](Duration d) { return static_cast<double>(d.ps()) / 1e6; };
+  // 4 us per target pass, 1 us per draft pass, 2 us for a round's messages there and back.
+  const LineCost cost({4.0}, {1.0}, 0.0, false, 2.0);
+  for (const std::size_t sequences : {1, 5}) {
+    const AcceptedCounts accepted = simulated(0.7, 3, Bonus::emitted, sequences, 40, 20260431);
+    const Result in_turn = simulate("{kind: serial}", cost, accepted, 41);
+    const auto rounds = static_cast<double>(last_of(accepted, 40));
+    CHECK(us(in_turn.end) == Approx(4 + 1 + rounds * (3 + 2 + 4)));
+    CHECK(us(in_turn.parts.network) == Approx(rounds * 2));
+    CHECK(us(in_turn.draft_busy) == Approx(1 + rounds * 3));
+  }
+  // Accepted of 2, one sequence: all, none, all, all; 2, 1, 2, 2 tokens. A block takes 2 us and its messages 2: hidden by a
+  // verification of 4, in full before the first round and after the rejection.
+  AcceptedCounts accepted;
+  accepted.draft_length = 2;
+  accepted.bonus = Bonus::none;
+  accepted.of_sequence = {{2, 0, 2, 2}};
+  const Result hidden = simulate("{kind: two_gpus}", cost, accepted, 8);
+  CHECK(us(hidden.end) == 4 + (2 + 2) + 4 + 4 + (2 + 2) + 4 + 4);
+  CHECK(us(hidden.parts.network) == 2 + 2);
+  CHECK(us(hidden.parts.waiting) == 0);
+  // Of messages of 3 us the target waits for one in each round whose block was guessed.
+  const Result shown = simulate("{kind: two_gpus}", LineCost({4.0}, {1.0}, 0.0, false, 3.0), accepted, 8);
+  CHECK(us(shown.end) == 4 + (2 + 3) + 4 + 1 + 4 + (2 + 3) + 4 + 1 + 4);
+  CHECK(us(shown.parts.waiting) == 2);
+}
+
 TEST_CASE("plain decoding is draft length 0, for every placement") {
   const LineCost cost({5.0, 0.01, 0.0001}, {1.0, 0.002, 0.00001}, 0.5);
   const tests::ReadyCell cell(

@@ -106,7 +106,7 @@ TEST_CASE("SGLang looks for new requests at every n-th decoding step, and while 
   lengths: {{prompt: 16, output: 100}}
 cost: {{model: affine, target_fixed_ms: 10}}
 )",
-                                                              interval)));
+                                                                   interval)));
     const auto& sequence = served.result.sequences[request];
     return 1e-9 * static_cast<double>(sequence.first_token - served.result.sequences[0].sent);
   };
@@ -182,6 +182,36 @@ TEST_CASE("acceptance belongs to the text: another draft length accepts the same
       cut += whole < 8 ? 1 : 0;
     }
   CHECK(cut > 100);
+}
+
+TEST_CASE("acceptance by context: a request's own tokens decide", "[serve]") {
+  // Everything is accepted up to 100 cached tokens, nothing from 101 on.
+  const std::string steps = "by_context: [{context: 100, alpha: 1}, {context: 101, alpha: 0}]";
+  const load::ServeExperiment step = server(crowded(drafting("kind: fixed, draft_length: 3", steps)));
+  REQUIRE(serve::needs_contexts(*step.speculation->stated()));
+  const auto acceptance = serve::make_acceptance(*step.speculation->stated(), rng::make_key(1, 2), {{90, 200}, 145.0});
+  CHECK(acceptance->accepted(0, 10, 3) == 3);
+  CHECK(acceptance->accepted(0, 11, 3) == 0);
+  CHECK(acceptance->accepted(1, 1, 3) == 0);
+  CHECK(acceptance->tokens_per_round(3) == 1.0);  // at the mean context
+  // Halfway between .8 and .4 the first token is accepted with .6, the second with .5 of that (.6 and .4 of those that are
+  // reached).
+  const load::ServeExperiment line = server(
+      crowded(drafting("kind: fixed, draft_length: 2",
+                       "by_context: [{context: 0, position_rates: [0.8, 0.48]}, {context: 200, position_rates: [0.4, 0.16]}]")));
+  constexpr std::uint32_t kRequests = 40000;
+  const auto drawn = serve::make_acceptance(*line.speculation->stated(), rng::make_key(3, 4),
+                                            {std::vector<std::uint32_t>(kRequests, 99), 100.0});
+  double sum = 0.0;
+  for (arrivals::RequestId request = 0; request < kRequests; ++request) sum += drawn->accepted(request, 1, 2);
+  const double mean = 0.6 + 0.6 * 0.5;
+  const double error = std::sqrt((0.6 * 0.5 + 0.6 * 0.5 * 4.0 - mean * mean) / kRequests);
+  CHECK(std::abs(sum / kRequests - mean) < 5.0 * error);     // 6e-7 of all seeds fail
+  CHECK(std::abs(mean - (0.8 + 0.8 * 0.6)) > 20.0 * error);  // mutant: the first context's rates
+  CHECK(drawn->tokens_per_round(2) == Approx(1.0 + mean));
+  // The server of the first rates alone emits more tokens per round than the one whose requests grow out of them.
+  CHECK_FALSE(
+      serve::needs_contexts(*server(crowded(drafting("kind: fixed, draft_length: 3", "alpha: 0.6"))).speculation->stated()));
 }
 
 TEST_CASE("a sweep does not depend on the threads", "[serve]") {

@@ -92,6 +92,25 @@ TEST_CASE("the activations of the profile run, by hand", "[serve][memory]") {
         Approx(16384 * 2.0 * (3 * 6400 + 2 * 5120) + outside));
 }
 
+TEST_CASE("a draft on its own GPU has its cache there, and the smaller pool limits", "[serve][memory]") {
+  const auto blocks = [](const std::string& cost, bool drafts) {
+    return server(fmt::format("serve:\n  scheduler: {{kind: vllm_v1, max_num_batched_tokens: 2048, max_num_seqs: 64}}\n  kv: "
+                              "{{utilization: 0.9}}\n  arrivals: {{process: poisson, rate: 1, requests: 1}}\n"
+                              "  lengths: {{prompt: 10, output: 10}}\n{}cost: {{model: roofline, {}}}\n",
+                              drafts
+                                  ? "  speculation: {policy: {kind: fixed, draft_length: 3}, acceptance: {alpha: 0.5}, method: "
+                                    "draft_model}\n"
+                                  : "",
+                              cost))
+        .blocks;
+  };
+  const std::string pair = "target: llama-3.1-8b, draft: llama-3.2-1b";
+  const std::uint32_t small = blocks("hardware: h100-sxm, draft_hardware: rtx-3060, " + pair, true);
+  CHECK(small == blocks("hardware: rtx-3060, target: llama-3.2-1b, draft: none", false));
+  // If the draft has room enough, the target's pool holds what the draft's weights and cache took from it before.
+  CHECK(blocks("hardware: h100-sxm, draft_hardware: h100-sxm, " + pair, true) > blocks("hardware: h100-sxm, " + pair, true));
+}
+
 TEST_CASE("SGLang's share of the memory is for weights and cache, TensorRT-LLM's only for the cache", "[serve][memory]") {
   const auto tokens = [](const char* scheduler, const char* kv) {
     return 16.0 * server(fmt::format("serve:\n  scheduler: {{{}}}\n  kv: {{{}}}\n  arrivals: {{process: poisson, rate: 1}}\n"

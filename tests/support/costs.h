@@ -67,7 +67,7 @@ class KernelsOf {
  public:
   KernelsOf(const cost::Hardware& hardware, const std::string& library, const cost::ModelShape& model,
             const cost::Engine& engine = {})
-      : deployment_{hardware, model, {}, engine, library, "automatic", false, {}, {}},
+      : deployment_{hardware, model, {}, engine, library, "automatic", false, {}, {}, {}},
         kernels_(deployment_, *deployment_.target) {}
   [[nodiscard]] const cost::ModelKernels& operator*() const { return kernels_; }
   [[nodiscard]] const cost::ModelKernels* operator->() const { return &kernels_; }

@@ -26,11 +26,11 @@ namespace specsim::acceptance_table_test {
 
 namespace {
 
-spec::AcceptanceTable table_of(const std::string& yaml) {
+spec::AcceptanceTable table_of(const std::string& yaml, spec::Contexts contexts = spec::Contexts::one) {
   Diagnostics diagnostics;
   const config::Value value = config::parse_text(yaml, "table.yaml", diagnostics);
   diagnostics.throw_if_any();
-  return spec::read_acceptance_table(value);
+  return spec::read_acceptance_table(value, contexts);
 }
 
 }  // namespace
@@ -65,6 +65,55 @@ TEST_CASE("every table of configs/acceptance names its source and holds probabil
       for (std::size_t rank = 1; rank < row.size() && rank < 5; ++rank) CHECK(row[rank] <= row[rank - 1]);
     }
   }
+}
+
+TEST_CASE("rates by context: linear between two contexts, the nearest outside", "[acceptance]") {
+  const std::string yaml =
+      "by_context: [{context: 1000, rates: [0.8, 0.4]}, {context: 3000, acceptance: [0.4]}, {context: 5000, "
+      "mean_acceptance_length: "
+      "1.5, draft_length: 2}]";
+  const spec::AcceptanceTable table = table_of(yaml, spec::Contexts::several);
+  REQUIRE(table.by_context.size() == 3);
+  // Conditional rates .8, .5 at 1000 and .4, .4 at 3000; 1 + a + a^2 = 1.5 at 5000.
+  const double last = (std::sqrt(3.0) - 1.0) / 2.0;
+  const auto is = [&](double context, double first, double second) {
+    const std::vector<double> rates = spec::rates_at(table.by_context, context);
+    INFO(context);
+    CHECK(spec::rate_of_position(rates, 0) == Approx(first));
+    CHECK(spec::rate_of_position(rates, 1) == Approx(second));
+    CHECK(spec::rate_of_position(rates, 7) == Approx(second));
+  };
+  is(0, 0.8, 0.5);
+  is(1000, 0.8, 0.5);
+  is(1500, 0.7, 0.475);
+  is(3000, 0.4, 0.4);
+  is(4000, 0.5 * (0.4 + last), 0.5 * (0.4 + last));
+  is(1e6, last, last);
+  // The curve at a context is that of its rates; plans take the curve at their own.
+  const plan::AcceptanceCurve curve = plan::context_acceptance(table.by_context, 4);
+  CHECK(curve.at(1500).tokens_per_round.at(2) == Approx(1.0 + 0.7 + 0.7 * 0.475));
+  CHECK(curve.at(1500).full_rate.at(3) == Approx(0.7 * 0.475 * 0.475));
+  CHECK(curve.at(1500).at(3000).tokens_per_round.at(1) == Approx(1.4));
+  CHECK(plan::constant_acceptance(0.5, 2).at(9.0).tokens_per_round == plan::constant_acceptance(0.5, 2).tokens_per_round);
+
+  const auto refused = [&](const std::string& text, spec::Contexts contexts = spec::Contexts::several) {
+    try {
+      static_cast<void>(table_of(text, contexts));
+    } catch (const BadInput& bad) {
+      return std::string(bad.what());
+    }
+    return std::string("accepted");
+  };
+  CHECK(refused(yaml, spec::Contexts::one).find("table.yaml:1:13: by_context states the acceptance of several contexts") == 0);
+  CHECK(refused("by_context: [{context: 1, rates: [0.5]}]").find("allowed: two or more maps") != std::string::npos);
+  CHECK(refused("by_context: [{context: 5, rates: [0.5]}, {context: 5, rates: [0.4]}]")
+            .find("table.yaml:1:52: context 5 follows 5") == 0);
+  CHECK(refused("by_context: [{rates: [0.5]}, {context: 5, rates: [0.4]}]")
+            .find("table.yaml:1:14: by_context has an entry without") == 0);
+  CHECK(refused("by_context: [{context: many, rates: [0.5]}, {context: 5, rates: [0.4]}]").find("context is \"many\"") !=
+        std::string::npos);
+  CHECK(refused("by_context: [{context: 1, acceptance: [[0.5, 0.2]]}, {context: 5, rates: [0.4]}]").find("several ranks") !=
+        std::string::npos);
 }
 
 TEST_CASE("a published table gives the chain that its source measured", "[acceptance]") {
@@ -108,8 +157,8 @@ TEST_CASE("Medusa's tables state the tokens per round of the tree of 63 nodes on
     };
     INFO(table.note);
     // Mutant: 2.47 and 2.58, from the notes of 7B and 33B.
-    CHECK_THAT(table.note,
-               Catch::Contains(fmt::format("gives {:.2f} on these five ranks, {:.2f} where", tokens(false), tokens(true))));
+    CHECK_THAT(table.note, Catch::Contains(fmt::format("gives {:.2f} tokens per round on these five ranks, {:.2f} if",
+                                                       tokens(false), tokens(true))));
   }
 }
 
@@ -329,14 +378,15 @@ TEST_CASE("custom tables: lists, numbers by depth, accuracies of the likeliest k
   refused("top_k: [0.5]\nrates: [0.5]", "table.yaml:1:1: a table of acceptance has top_k and rates, allowed: one of");
   refused("rates: [0.4, 0.8]", "table.yaml:1:14: rate 0.8 follows 0.4, allowed: rates that do not rise");
   refused("acceptance: [1.5]", "table.yaml:1:14: acceptance is 1.5, allowed: a number in [0, 1], or a percentage");
-  refused("acceptance: [0.5]\nrates: [0.5]",
-          "has acceptance and rates, allowed: one of acceptance, top_k, rates, mean_acceptance_length and mean_accepted");
+  refused(
+      "acceptance: [0.5]\nrates: [0.5]",
+      "has acceptance and rates, allowed: one of acceptance, top_k, rates, mean_acceptance_length, mean_accepted and by_context");
   refused("acceptance: [0.5]\naceptance: 1",
           "table.yaml:2:1: unknown key \"aceptance\" in a table of acceptance, did you mean \"acceptance\"? allowed: acceptance, "
           "aliases");
   refused("rates: [1.2, 0.3]", "table.yaml:1:9: rate is 1.2, allowed: a number in [0, 1]");
   refused("[[0.6, 0.1], [], [0.5]]", "acceptance at depth 2 is an empty list, allowed: a number for each rank");
-  refused("{}", "has no numbers, allowed: one of acceptance, top_k, rates, mean_acceptance_length and mean_accepted");
+  refused("{}", "has no numbers, allowed: one of acceptance, top_k, rates, mean_acceptance_length, mean_accepted and by_context");
   refused("[]", "allowed: a list with an entry for each depth");
 }
 

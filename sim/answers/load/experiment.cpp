@@ -86,16 +86,16 @@ void add_fitting(serve::Summary& summary, const ServeExperiment& experiment, dou
 // Energy and cost of the run's GPUs.
 void add_energy(serve::Summary& summary, const ServeExperiment& experiment, const serve::SimulationResult& result) {
   const double engines = experiment.replicas + experiment.prefill_engines;
-  const double gpus_each = cost::gpus_of(*experiment.cost);
-  summary.gpus = engines * gpus_each;
-  if (const std::optional<double> dollars = cost::dollars(*experiment.cost, summary.duration_s))
+  const bool drafts = experiment.speculation && experiment.speculation->longest > 0;
+  summary.gpus = engines * cost::gpus_of(*experiment.cost, drafts);
+  if (const std::optional<double> dollars = cost::dollars(*experiment.cost, summary.duration_s, drafts))
     summary.dollars = engines * *dollars;
-  const cost::PowerDraw* const power = cost::power_of(*experiment.cost);
-  if (power == nullptr) return;
+  const std::optional<double> idle = cost::idle_watts(*experiment.cost, drafts);
+  if (!idle) return;
   double work = 0.0;
   for (const serve::ServerTotals& one : result.totals) work += one.work_joules;
-  summary.joules = gpus_each * (work + power->idle_w * engines * summary.duration_s);
-  summary.power_error = power->spread;
+  summary.joules = cost::gpus_of(*experiment.cost) * work + *idle * engines * summary.duration_s;
+  summary.power_error = cost::power_of(*experiment.cost)->spread;
 }
 
 void draw_lengths(const DrawnLengths& drawn, rng::Key key, std::size_t i, arrivals::Request& request) {
@@ -165,8 +165,19 @@ std::unique_ptr<serve::ServerPolicy> untimed_policy(const serve::PolicyMaker& po
 
 std::unique_ptr<serve::Acceptance> make_acceptance(const ServeExperiment& experiment, const arrivals::RequestTrace& workload) {
   const Speculation& speculation = *experiment.speculation;
-  if (const serve::StatedAcceptance* const stated = speculation.stated())
-    return make_acceptance(*stated, key_of(experiment, "acceptance"));
+  if (const serve::StatedAcceptance* const stated = speculation.stated()) {
+    serve::RequestContexts contexts;
+    if (needs_contexts(*stated)) {
+      double tokens = 0.0;
+      for (const arrivals::Request& request : workload.requests) {
+        contexts.prompts.push_back(request.prompt);
+        contexts.mean += (request.prompt + 0.5 * request.output) * request.output;
+        tokens += request.output;
+      }
+      contexts.mean /= std::max(tokens, 1.0);
+    }
+    return make_acceptance(*stated, key_of(experiment, "acceptance"), std::move(contexts));
+  }
   const spec::Cell& cell = *speculation.executed();
   std::uint32_t longest = 1;
   for (const arrivals::Request& request : workload.requests) longest = std::max(longest, request.output);

@@ -178,12 +178,13 @@ void fill_defaults(const ServeRequest& request, Composer& composer) {
   take_scheduler_defaults(request, composer);
 }
 
-// Both models use the same GPUs.
+// Both models use the same GPUs, unless the draft has its own.
 void take_tensor_parallel(const ServeRequest& request, Composer& composer) {
   if (!request.tensor_parallel) return;
   for (const std::string model : {"cost.target", "cost.draft"}) {
     const config::Value* const said = composer.find(model);
     if (said == nullptr || (said->is_scalar() && said->text == "none")) continue;  // no draft
+    if (model == "cost.draft" && (request.draft_hardware || composer.find("cost.draft_hardware") != nullptr)) continue;
     composer.spell_out(model, "preset");
     composer.take("tensor-parallel", request.tensor_parallel, model + ".tensor_parallel");
   }
@@ -196,6 +197,8 @@ void take_prices(const ServeRequest& request, Composer& composer) {
     composer.take("dtype", request.dtype, "cost.target.dtype");
   }
   composer.take("engine", request.engine, "cost.engine");
+  composer.take("draft-hardware", request.draft_hardware, "cost.draft_hardware");
+  composer.take("draft-link-us", request.draft_link_us, "cost.draft_link_us");
   if (request.power_cap || request.dollars_per_hour) composer.spell_out("cost.hardware", "preset");
   composer.take("power-cap", request.power_cap, "cost.hardware.power.cap_w");
   if (!request.dollars_per_hour) return;
@@ -248,10 +251,23 @@ void take_speculation(const ServeRequest& request, Composer& composer, Diagnosti
   };
   if (request.position_rates) take_acceptance("position_rates", *request.position_rates, "--position-rates");
   if (request.alpha) take_acceptance("alpha", *request.alpha, "--alpha");
+  if (!request.rates_by_context.empty()) {
+    const Location where{"--acceptance", 0, 0};
+    config::Value list;
+    list.kind = config::Kind::list;
+    list.where = where;
+    for (const spec::ContextRates& one : request.rates_by_context)
+      list.items.push_back(config::map(
+          {{"context", spec::to_config(one.context, where)}, {"conditional_rates", spec::to_config(one.rates, where)}}, where));
+    composer.set({path + ".acceptance", config::map({{"by_context", std::move(list)}}, where), where});
+  }
   // Somebody who states an acceptance wants speculation: as long as it is stated for, 3 at most, which servers' examples take.
   constexpr std::size_t kUsualLength = 3;
-  if (!request.policy && (request.position_rates || request.alpha) && composer.lacks(path, "policy")) {
-    const std::size_t stated = request.position_rates ? request.position_rates->size() : kUsualLength;
+  const bool by_context = !request.rates_by_context.empty();
+  if (!request.policy && (request.position_rates || request.alpha || by_context) && composer.lacks(path, "policy")) {
+    const std::size_t stated = request.position_rates ? request.position_rates->size()
+                               : by_context           ? request.rates_by_context.front().rates.size()
+                                                      : kUsualLength;
     composer.set({path + ".policy",
                   policy_of(fmt::format("fixed:{}", std::clamp<std::size_t>(stated, 1, kUsualLength)), diagnostics),
                   {}});

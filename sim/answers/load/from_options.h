@@ -3,6 +3,7 @@
 
 #include "sim/answers/load/curve.h"
 #include "sim/answers/load/experiment.h"
+#include "sim/experiments/spec/context_rates.h"
 #include "sim/experiments/spec/spec.h"
 
 #include <optional>
@@ -19,6 +20,8 @@ struct ServeRequest {
   std::optional<std::string> hardware;
   std::optional<std::string> target;
   std::optional<std::string> draft;
+  std::optional<std::string> draft_hardware;
+  std::optional<std::string> draft_link_us;
   std::optional<std::string> tensor_parallel;
   std::optional<std::string> dtype;             // the target's data types, as in a model file
   std::optional<std::string> engine;            // engine that adds host and launch times
@@ -35,6 +38,7 @@ struct ServeRequest {
   std::optional<std::string> policy;  // off, fixed:3, table:1-4=5,5-64=3, adaptive:ema_tiers, or {kind: NAME, ...}
   std::optional<double> alpha;
   std::optional<std::vector<double>> position_rates;
+  std::vector<spec::ContextRates> rates_by_context;  // rising contexts; empty: none
   std::optional<std::string> method;
   std::optional<std::string> replicas;
   std::optional<std::string> routing;

@@ -3,6 +3,7 @@
 #include "sim/experiments/judge/prediction.h"
 #include "sim/experiments/run/runner.h"
 #include "sim/foundation/base/check.h"
+#include "sim/foundation/base/token.h"
 #include "sim/rounds/families/acceptance_record.h"
 #include "sim/rounds/theory/round_distribution.h"
 
@@ -192,6 +193,14 @@ double equivalent_alpha(double tokens_per_round, int draft_length) {
   return 0.5 * (low + high);
 }
 
+AcceptanceCurve AcceptanceCurve::at(double context) const {
+  if (by_context.empty()) return *this;
+  AcceptanceCurve own = from_rates(source, spec::rates_at(by_context, context), longest());
+  own.measured = measured;
+  own.by_context = by_context;
+  return own;
+}
+
 void AcceptanceCurve::end_at(int most) {
   SPECSIM_CHECK(most >= 1, "{} draft tokens at most", most);
   const auto size = std::min(tokens_per_round.size(), static_cast<std::size_t>(most) + 1);
@@ -208,6 +217,20 @@ AcceptanceCurve constant_acceptance(double alpha, int longest) {
 
 AcceptanceCurve conditional_acceptance(const std::vector<double>& rates, int longest) {
   return from_rates(fmt::format("conditional rates {:.4g}", fmt::join(rates, ", ")), rates, longest);
+}
+
+AcceptanceCurve context_acceptance(std::vector<spec::ContextRates> by_context, int longest) {
+  std::string source = "rates by position and context, interpolated:";
+  std::size_t positions = kMaxDraftLength;
+  for (const spec::ContextRates& one : by_context) {
+    source += fmt::format(" {:.4g} at {:g} tokens;", fmt::join(one.rates, ", "), one.context);
+    positions = std::min(positions, one.rates.size());
+  }
+  source.pop_back();
+  AcceptanceCurve curve = from_rates(std::move(source), by_context.front().rates, longest);
+  curve.measured = static_cast<int>(positions);
+  curve.by_context = std::move(by_context);
+  return curve;
 }
 
 std::vector<double> conditional_rates(const std::vector<double>& rates, const Location& where) {

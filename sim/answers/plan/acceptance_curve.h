@@ -2,6 +2,7 @@
 // measures, so that unconditional rates, conditional rates and lengths are never confused.
 #pragma once
 
+#include "sim/experiments/spec/context_rates.h"
 #include "sim/experiments/spec/spec.h"
 
 #include <limits>
@@ -25,6 +26,12 @@ struct AcceptanceCurve {
   std::vector<std::vector<double>> parts;
   double freedom = std::numeric_limits<double>::quiet_NaN();  // degrees of freedom of that spread, as of parts of equal size
 
+  // Acceptance that changes with the context: rates by position at rising contexts. Empty: it is the same at all. The figures
+  // above are then those of one context.
+  std::vector<spec::ContextRates> by_context;
+
+  // The curve at a context: itself, unless by_context has rates (spec::rates_at).
+  [[nodiscard]] AcceptanceCurve at(double context) const;
   // Removes draft lengths above `most`, at least 1.
   void end_at(int most);
   [[nodiscard]] int longest() const { return static_cast<int>(tokens_per_round.size()) - 1; }
@@ -37,6 +44,8 @@ struct AcceptanceCurve {
 AcceptanceCurve constant_acceptance(double alpha, int longest);
 // Rates of acceptance given that a position is reached, by position.
 AcceptanceCurve conditional_acceptance(const std::vector<double>& rates, int longest);
+// Rates of acceptance given that a position is reached, by position and context; the curve is that of the first context.
+AcceptanceCurve context_acceptance(std::vector<spec::ContextRates> by_context, int longest);
 // Rates per position over all rounds, as vLLM logs them; these never rise. Throws BadInput at `where` if they do.
 AcceptanceCurve unconditional_acceptance(const std::vector<double>& rates, int longest, const Location& where = {});
 // Converts rates per position over all rounds to rates over the rounds that reach the position. Throws BadInput at `where` if

@@ -47,6 +47,7 @@ Advice advise(const cost::CostModel& cost, const cost::Workload& workload, const
     advice.by_context = scan(cost, curve, doubling(512, 131072), [&](double x) { return cost::Workload{workload.batch, x}; });
     for (ScanPoint& point : advice.by_context)
       if (is_shown(point.at)) add_errors(cost, {workload.batch, point.at}, curve, point.plan);
+    advice.by_both = scan_lengths(cost, curve, {1.0, 4.0, 16.0, 64.0, 256.0}, doubling(512, 131072));
     if (best > 0) advice.cliff = cliff_of(cost, workload, curve, plan);
   }
   if (best > 0) {
@@ -59,6 +60,7 @@ Advice advise(const cost::CostModel& cost, const cost::Workload& workload, const
     if (const auto faster = cost.scaled(1.1, 1.0)) advice.with_more_bandwidth = changed(*faster);
     if (const auto slower = cost.scaled(1.0, 1.1)) advice.with_more_host_time = changed(*slower);
   }
+  advice.placings = draft_placings(cost, workload, curve, plan);
   advice.memory = cost.memory_budget(workload, best + 1, best > 0 ? cost::Kept::both : cost::Kept::target);
   advice.largest_batch_with_draft = largest_batch(cost, workload.context, std::max(best, 1) + 1, cost::Kept::both);
   advice.largest_batch_without = largest_batch(cost, workload.context, 1, cost::Kept::target);

@@ -2,6 +2,7 @@
 // start a server.
 #pragma once
 
+#include "sim/answers/plan/draft_placings.h"
 #include "sim/answers/plan/engines.h"
 #include "sim/answers/plan/schedule.h"
 
@@ -29,6 +30,7 @@ struct Advice {
   // Over batches and contexts around the planned ones; empty if times are not in seconds.
   std::vector<ScanPoint> by_batch;
   std::vector<ScanPoint> by_context;
+  LengthGrid by_both;
   std::optional<Cliff> cliff;
   // Sensitivity of the speedup at the chosen draft length; empty if that is 0, or if the cost model cannot compute it.
   double per_alpha = 0.0;                     // change of the speedup per unit of alpha
@@ -37,6 +39,7 @@ struct Advice {
   std::optional<cost::MemoryBudget> memory;
   double largest_batch_with_draft = 0.0;
   double largest_batch_without = 0.0;
+  std::vector<DraftPlacing> placings;  // of a draft on its own GPU, and of its alternatives
   std::vector<EngineCommand> commands;
   std::vector<std::string> warnings;
 };

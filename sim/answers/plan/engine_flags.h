@@ -25,6 +25,8 @@ enum class FlagUse {
   options_file,
   speculation,  // the method, or all of it as one value
   draft_model,
+  device,        // GPUs of the target
+  draft_device,  // GPUs of the draft
   draft_type,
   draft_length,
   breadth,

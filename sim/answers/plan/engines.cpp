@@ -92,6 +92,11 @@ void add_offload(ServerCommand& command, const ModelShape& model) {
                                           (1024.0 * 1024.0 * 1024.0)));
 }
 
+// Why an engine cannot put the draft on a GPU of its own; empty: there is none.
+std::string unplaced(const Deployment& d, int draft_length) {
+  return d.draft_place && draft_length > 0 ? "it runs the draft on the target's GPUs" : "";
+}
+
 // Several GPUs share the experts, and each has sequences and all other weights of its own.
 bool shares_experts(const Deployment& d) { return d.target->expert_parallel > 1.0; }
 
@@ -153,7 +158,8 @@ std::string table_vllm(const std::vector<LengthRange>& by_batch) {
 EngineCommand vllm(const Deployment& d, const RequiredSettings& asked) {
   EngineCommand own = command_of(vllm_flags());
   const int draft_length = asked.draft_length;
-  if (const std::string why = unfit_gpu(d, 0.0); !why.empty()) {
+  for (const std::string& why : {unfit_gpu(d, 0.0), unplaced(d, draft_length)}) {
+    if (why.empty()) continue;
     own.notes.push_back(why);
     return own;
   }
@@ -233,7 +239,8 @@ EngineCommand vllm(const Deployment& d, const RequiredSettings& asked) {
 EngineCommand sglang(const Deployment& d, const RequiredSettings& asked) {
   EngineCommand own = command_of(sglang_flags());
   const int draft_length = asked.draft_length;
-  if (const std::string why = unfit_gpu(d, 0.0); !why.empty()) {
+  for (const std::string& why : {unfit_gpu(d, 0.0), unplaced(d, draft_length)}) {
+    if (why.empty()) continue;
     own.notes.push_back(why);
     return own;
   }
@@ -310,6 +317,13 @@ EngineCommand sglang(const Deployment& d, const RequiredSettings& asked) {
   return own;
 }
 
+// Devices of llama.cpp's CUDA backend: so many after the first ones.
+std::string devices(double first, double count) {
+  std::string list;
+  for (double i = first; i < first + count; i += 1.0) list += fmt::format("{}CUDA{:g}", list.empty() ? "" : ",", i);
+  return list;
+}
+
 EngineCommand llama_cpp(const Deployment& d, const RequiredSettings& asked) {
   EngineCommand own = command_of(llama_cpp_flags());
   const int draft_length = asked.draft_length;
@@ -319,6 +333,11 @@ EngineCommand llama_cpp(const Deployment& d, const RequiredSettings& asked) {
   }
   if (d.target->offload) {
     own.notes.emplace_back("layers in host memory (--n-gpu-layers) run on the CPU, which this plan does not model");
+    return own;
+  }
+  // Its RPC backend sends every operation of a draft pass, and the logits back, instead of the ids of whole drafts.
+  if (d.draft_place && d.draft_place->link_latency > 0.0 && draft_length > 0) {
+    own.notes.emplace_back("a GPU of another machine (--rpc) sends logits after each draft pass, which this plan does not model");
     return own;
   }
   if (d.draft && !is_head(d) && std::abs(d.draft->vocab - d.target->vocab) > kVocabularyDifferenceLlamaCpp) {
@@ -371,6 +390,12 @@ EngineCommand llama_cpp(const Deployment& d, const RequiredSettings& asked) {
                                       : is_head(d)   ? "draft-eagle3"
                                                      : "draft-simple");
     if (!is_module(d)) command.add(FlagUse::draft_model, path_of(*d.draft));
+    if (d.draft_place) {
+      command.add(FlagUse::device, devices(0, d.target->tensor_parallel));
+      command.add(FlagUse::draft_device, devices(d.target->tensor_parallel, d.draft->tensor_parallel));
+      own.notes.push_back(fmt::format("llama-server --list-devices prints the names: here {} is the first device, {} follows",
+                                      d.hardware.name, d.draft_place->hardware.name));
+    }
     command.add(FlagUse::draft_length, draft_length);
     command.add(FlagUse::least_probability, 0);
   } else if (draft_length > 0) {
@@ -395,7 +420,8 @@ std::string table_tensorrt(const std::vector<LengthRange>& by_batch) {
 EngineCommand tensorrt(const Deployment& d, const RequiredSettings& asked) {
   EngineCommand own = command_of(tensorrt_flags());
   constexpr double kAmpere = 8.0;  // the oldest that its support matrix names
-  if (const std::string why = unfit_gpu(d, kAmpere); !why.empty()) {
+  for (const std::string& why : {unfit_gpu(d, kAmpere), unplaced(d, asked.draft_length)}) {
+    if (why.empty()) continue;
     own.notes.push_back(why);
     return own;
   }

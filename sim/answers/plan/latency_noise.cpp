@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <optional>
+#include <string>
 
 namespace specsim::plan {
 namespace {
@@ -32,11 +33,16 @@ std::optional<cost::FactorBelief> belief_of(const RoundEstimate& estimate) {
   return uncertainty != nullptr ? uncertainty->factors() : std::nullopt;
 }
 
+const std::string& gpu_of_draft(const cost::Deployment& deployment) {
+  return deployment.draft_place ? deployment.draft_place->hardware.name : deployment.hardware.name;
+}
+
 bool one_draft(const RoundEstimate& a, const RoundEstimate& b) {
   if (a.cost == b.cost) return true;
   const cost::Deployment* of_a = a.cost->deployment();
   const cost::Deployment* of_b = b.cost->deployment();
-  return of_a != nullptr && of_b != nullptr && of_a->draft && of_b->draft && of_a->draft->name == of_b->draft->name;
+  return of_a != nullptr && of_b != nullptr && of_a->draft && of_b->draft && of_a->draft->name == of_b->draft->name &&
+         gpu_of_draft(*of_a) == gpu_of_draft(*of_b);
 }
 
 }  // namespace

@@ -16,8 +16,8 @@ struct RoundEstimate {
 // Standard error of the logarithm of speed(a) / speed(b) on one server. Shared errors cancel. Each factor of the server
 // (cost::FactorBelief) counts by the difference of its shares of the two rounds. The error that no factor expresses counts by
 // how much the two settings differ (cost::discrepancy_correlation). Kernel errors between numbers of rows
-// (cost::Uncertainty::kernel_error) count if these numbers differ. Errors of passes of one draft model are equal; those of two
-// models are independent. 0 if the cost model states no error.
+// (cost::Uncertainty::kernel_error) count if these numbers differ. Errors of passes of one draft model on one GPU are equal;
+// those of two models, or on two GPUs, are independent. 0 if the cost model states no error.
 double latency_noise(const RoundEstimate& a, const RoundEstimate& b);
 // Standard error of the logarithm of one round's time.
 double estimate_error(const RoundEstimate& estimate);

@@ -166,7 +166,7 @@ std::vector<Planned> plan_cells(const std::vector<const spec::Cell*>& cells, con
   for (const spec::Cell* cell : cells) {
     Planned own{cell, {}, {}};
     if (options.own) {
-      own.curve = *options.own;
+      own.curve = options.own->at(cell->workload.context);
     } else {
       const std::uint64_t rounds = options.rounds > 0 ? options.rounds : std::min(cell->rounds, kDefaultRounds);
       AcceptanceCurve& curve = kept[cell->simulation_key];

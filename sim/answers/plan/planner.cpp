@@ -144,7 +144,8 @@ int longest_fitting(const cost::CostModel& cost, const cost::Workload& workload,
   return -1;
 }
 
-Plan make_plan(const cost::CostModel& cost, const cost::Workload& workload, const AcceptanceCurve& curve) {
+Plan make_plan(const cost::CostModel& cost, const cost::Workload& workload, const AcceptanceCurve& all) {
+  const AcceptanceCurve curve = all.at(workload.context);
   Plan plan;
   const int longest = std::max(0, longest_fitting(cost, workload, curve.longest()));
   for (int k = 0; k <= longest; ++k) {
@@ -161,7 +162,7 @@ Plan make_plan(const cost::CostModel& cost, const cost::Workload& workload, cons
       point.watts = spent->watts;
       point.power_error = spent->error;
     }
-    if (const std::optional<double> dollars = cost::dollars(cost, point.time.total()))
+    if (const std::optional<double> dollars = cost::dollars(cost, point.time.total(), k > 0))
       point.dollars_per_million = 1e6 * *dollars / tokens;
     if (point.speedup > (plan.points.empty() ? 0.0 : plan.best_point().speedup)) plan.best = k;
     plan.points.push_back(point);
@@ -282,7 +283,7 @@ std::vector<MapCell> make_own_map(const cost::CostModel& cost, const std::vector
   for_each(cells.size(), threads, [&](std::size_t at) {
     MapCell& cell = cells[at];
     const cost::Workload workload{batches[at / contexts.size()], contexts[at % contexts.size()]};
-    cell = {workload.batch, workload.context, curve.equivalent_alpha(1)};
+    cell = {workload.batch, workload.context, curve.at(workload.context).equivalent_alpha(1)};
     const int fitting = longest_fitting(cost, workload, curve.longest());
     if (fitting < 1) {
       cell.regime = Regime::does_not_fit;
@@ -294,7 +295,7 @@ std::vector<MapCell> make_own_map(const cost::CostModel& cost, const std::vector
       const auto even = break_even_of(ladder, 0);
       cell.best = plan.best;
       cell.speedup = plan.best_point().speedup;
-      cell.alpha = curve.equivalent_alpha(std::max(plan.best, 1));
+      cell.alpha = curve.at(workload.context).equivalent_alpha(std::max(plan.best, 1));
       cell.break_even_alpha = even ? even->alpha : 2.0;
       cell.regime = plan.best > 0 ? Regime::pays : losing_regime(ladder, even);
     } catch (const BadInput&) {

@@ -59,7 +59,7 @@ void add_errors(const cost::CostModel& cost, const cost::Workload& workload, con
 Gain gain_over(const cost::CostModel& cost, const cost::Workload& workload, const PlanPoint& point, const PlanPoint& other);
 
 // Estimates the latency of every draft length from 0 to the curve's longest() that fits into memory at the workload, and finds
-// the fastest.
+// the fastest. The curve is taken at the workload's context.
 Plan make_plan(const cost::CostModel& cost, const cost::Workload& workload, const AcceptanceCurve& curve);
 
 // Why speculation pays or not. The last two mean that this is unknown, because memory is too small or the latency table has no

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iterator>
 #include <set>
+#include <utility>
 
 namespace specsim::plan {
 
@@ -23,6 +24,20 @@ std::vector<ScanPoint> scan(const cost::CostModel& cost, const AcceptanceCurve& 
     }
   }
   return points;
+}
+
+LengthGrid scan_lengths(const cost::CostModel& cost, const AcceptanceCurve& curve, std::vector<double> batches,
+                        std::vector<double> contexts) {
+  LengthGrid grid{std::move(batches), std::move(contexts), {}};
+  for (const double batch : grid.batches) {
+    std::vector<std::optional<int>> row(grid.contexts.size());
+    for (const ScanPoint& point : scan(cost, curve, grid.contexts, [&](double x) { return cost::Workload{batch, x}; })) {
+      const auto at = std::find(grid.contexts.begin(), grid.contexts.end(), point.at);
+      row[static_cast<std::size_t>(at - grid.contexts.begin())] = point.plan.best;
+    }
+    grid.best.push_back(std::move(row));
+  }
+  return grid;
 }
 
 namespace {

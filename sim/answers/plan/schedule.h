@@ -23,6 +23,15 @@ struct ScanPoint {
 std::vector<ScanPoint> scan(const cost::CostModel& cost, const AcceptanceCurve& curve, const std::vector<double>& grid,
                             const std::function<cost::Workload(double)>& workload_at);
 
+// The best draft length at each batch and context; nullopt where no draft fits or the cost model does not cover it.
+struct LengthGrid {
+  std::vector<double> batches;
+  std::vector<double> contexts;
+  std::vector<std::vector<std::optional<int>>> best;  // [batch][context]
+};
+LengthGrid scan_lengths(const cost::CostModel& cost, const AcceptanceCurve& curve, std::vector<double> batches,
+                        std::vector<double> contexts);
+
 // Whether tables of a scan show the place: powers of two only, since the places between them only serve the recommendation.
 bool is_shown(double place);
 

@@ -98,9 +98,10 @@ cost::MemoryBudget memory(const cost::Deployment& deployment, double batch, doub
                          deployment.draft ? cost::Kept::both : cost::Kept::target);
 }
 
-std::string needs(const cost::MemoryBudget& budget, const std::string& what) {
-  return fmt::format("{} needs {:.1f} GiB of the {:.1f} GiB that a GPU has for it", what, budget.needed_bytes() / kGib,
-                     budget.available_bytes / kGib);
+std::string needs(const cost::MemoryBudget& all, const std::string& what) {
+  const cost::MemoryBudget& budget = all.tightest();
+  return fmt::format("{} needs {:.1f} GiB of the {:.1f} GiB that {} has for it", what, budget.needed_bytes() / kGib,
+                     budget.available_bytes / kGib, budget.device.empty() ? "a GPU" : budget.device);
 }
 
 }  // namespace

@@ -34,12 +34,12 @@ LastRateError last_rate_error(int measured) {
   LastRateError result;
   for (const cost::Preset& preset : cost::presets()) {
     if (preset.kind != cost::PresetKind::acceptance) continue;
-    const spec::AcceptanceTable table = spec::named_acceptance_table(preset.name, {});
+    const spec::AcceptanceTable table = spec::named_acceptance_table(preset.name, {}, spec::Contexts::several);
     std::vector<double> rates = table.of_chain();
     // drop repeated rates, which were not recorded
     while (rates.size() > 1 && rates[rates.size() - 1] == rates[rates.size() - 2]) rates.pop_back();
     const int whole = static_cast<int>(rates.size());
-    if (table.one_pass || table.draft == "none" || measured < 1 || whole <= measured) continue;
+    if (table.one_pass || !table.by_context.empty() || table.draft == "none" || measured < 1 || whole <= measured) continue;
     const std::vector<double> known(rates.begin(), rates.begin() + measured);
     const double miss = conditional_acceptance(known, whole).tokens_per_round.back() /
                             conditional_acceptance(rates, whole).tokens_per_round.back() -
@@ -52,11 +52,12 @@ LastRateError last_rate_error(int measured) {
 }
 
 AcceptanceCurve table_acceptance(const std::string& name, const Location& where, int longest) {
-  const spec::AcceptanceTable table = spec::named_acceptance_table(name, where);
+  const spec::AcceptanceTable table = spec::named_acceptance_table(name, where, spec::Contexts::several);
   const std::vector<double> rates = table.of_chain();
   // A block has as many positions as it was trained with.
   if (table.one_pass) longest = std::min(longest, static_cast<int>(rates.size()));
-  AcceptanceCurve curve = conditional_acceptance(rates, longest);
+  AcceptanceCurve curve =
+      table.by_context.empty() ? conditional_acceptance(rates, longest) : context_acceptance(table.by_context, longest);
   if (!table.origin().empty()) curve.source += fmt::format(": {}", table.origin());
   if (table.selection != spec::Selection::unsaid && table.temperature != "0")
     curve.source += table.selection == spec::Selection::sampled ? "; for drawn drafts (selection: sampled)"

@@ -193,6 +193,9 @@ void print_ranking(const Chosen& chosen, Objective objective) {
                : one.pareto           ? "pareto"
                                       : ""});
   }
+  print_output("ranked by {}\n", objective == Objective::cost     ? "dollars per million output tokens"
+                                 : objective == Objective::joules ? "joules per output token"
+                                                                  : "output tokens per second and GPU");
   print_table(table);
   const char* const what = objective == Objective::cost ? "$/M" : objective == Objective::joules ? "J/token" : "tokens/s per GPU";
   print_words(fmt::format(

@@ -95,6 +95,27 @@ void print_acceptance(const logs::ReportedAcceptance& one, const logs::Findings&
   print_checks(findings.checks, lines_in_table(one), "  ");
 }
 
+// The acceptance by context, if the lines state the cached tokens.
+void print_contexts(const logs::ReportedAcceptance& one, int draft_length) {
+  const std::vector<logs::AtContext> classes = logs::by_context(one);
+  if (classes.empty()) {
+    print_output("by context: {} do not state the cached tokens of a request\n", describe(one.kind));
+    return;
+  }
+  print_output("by context: cached tokens of a request, mean over the requests of a line\n");
+  TableOfLines table({{"mean context"}, {"share of rounds"}, {"mean acceptance length"}}, lines_in_table(one));
+  double rounds = 0.0;
+  for (const logs::AtContext& own : classes) rounds += own.rounds;
+  for (const logs::AtContext& own : classes)
+    table.add({fmt::format("{:.0f}", own.context), fmt::format("{:.4f}", own.rounds / rounds),
+               fmt::format("{:.4f}", 1.0 + own.accepted / own.rounds)});
+  table.print();
+  if (const std::string file = logs::context_table(classes, draft_length); !file.empty())
+    print_output("  as a file for plan and serve --acceptance:\n    {}\n", file);
+  else if (draft_length < 1)
+    print_output("  set the draft length with --at-draft-length to get a file for plan and serve --acceptance\n");
+}
+
 void print_options(const logs::Findings& findings) {
   const std::string plan = logs::plan_options(findings);
   if (plan.empty()) {
@@ -115,6 +136,7 @@ ExitCode import_command(const std::vector<std::string>& arguments) {
   std::string server;
   logs::ReaderOptions how;
   std::optional<int> stated_length;
+  bool contexts = false;
   CommandLine line("specsim import FILE|- [options]",
                    "  specsim import vllm.log\n"
                    "  curl -s localhost:8000/metrics | specsim import -\n"
@@ -124,6 +146,7 @@ ExitCode import_command(const std::vector<std::string>& arguments) {
   line.add({{"server", server, read_server, fmt::format("only lines of this one: {}", fmt::join(logs::server_names(), ", "))},
             {"at-draft-length", stated_length, config::between(1, kMaxDraftLength),
              "the server's draft length, if its lines do not state it"},
+            {"by-context", contexts, "also print the acceptance by context, which SGLang's lines state, and a file of it"},
             {"growth", how.growth_alone, "count the growth of counters between their first and last print, not their values"},
             {"sglang-interval", how.sglang_interval, config::between(1, 1e6),
              "decode steps that a line of SGLang averages (its --decode-log-interval)"}});
@@ -147,6 +170,7 @@ ExitCode import_command(const std::vector<std::string>& arguments) {
     shown.push_back(&one);
     findings.push_back(logs::find(one, draft_length));
     print_acceptance(one, findings.back());
+    if (contexts) print_contexts(one, findings.back().draft_length);
   }
   if (shown.empty()) one_acceptance(contents, server, draft_length, {"--server", 0, 0});  // reports why there is none
   for (std::size_t i = 0; i < shown.size(); ++i)

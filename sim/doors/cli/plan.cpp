@@ -58,7 +58,7 @@ void check_effects(const CommandLine& line, const PlanOptions& options) {
 // The models with which the table of --acceptance was recorded.
 RecordedPair recorded_models(const PlanOptions& options) {
   if (options.acceptance.table.empty()) return {};
-  return recorded_pair(spec::named_acceptance_table(options.acceptance.table, {"--acceptance", 0, 0}));
+  return recorded_pair(spec::named_acceptance_table(options.acceptance.table, {"--acceptance", 0, 0}, spec::Contexts::several));
 }
 
 std::vector<spec::Experiment> experiments_of(const PlanOptions& options) {
@@ -118,7 +118,8 @@ std::string published_for(const WorkloadOptions& workload) {
   std::string list;
   for (const cost::Preset& one : cost::presets()) {
     if (one.kind != cost::PresetKind::acceptance) continue;
-    const RecordedPair recorded = recorded_pair(spec::named_acceptance_table(one.name, {"--acceptance", 0, 0}));
+    const RecordedPair recorded =
+        recorded_pair(spec::named_acceptance_table(one.name, {"--acceptance", 0, 0}, spec::Contexts::several));
     if (recorded.target.empty() || own(recorded.target) != target || !workload.draft ||
         own(recorded.draft) != own(*workload.draft))
       continue;

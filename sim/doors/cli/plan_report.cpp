@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 
@@ -41,8 +42,12 @@ void print_setting(const plan::Planned& planned) {
   const spec::Cell& cell = *planned.cell;
   const std::string load = fmt::format("batch {:g}, context {:g}", cell.workload.batch, cell.workload.context);
   if (const cost::Deployment* d = cell.cost().deployment(); d != nullptr && d->target) {
-    print_output("{}{} on {}, {}\n", described(*d->target), d->draft ? " drafted by " + described(*d->draft) : ", no draft model",
-                 d->hardware.name, load);
+    if (d->draft_place)
+      print_output("{} on {}, drafted by {} on {}, {}\n", described(*d->target), d->hardware.name, described(*d->draft),
+                   d->draft_place->hardware.name, load);
+    else
+      print_output("{}{} on {}, {}\n", described(*d->target),
+                   d->draft ? " drafted by " + described(*d->draft) : ", no draft model", d->hardware.name, load);
     if (const double gpus = plan::gpus_of(*d); gpus > 1.0)
       print_output("{:g} GPUs; {}\n", gpus,
                    d->target->expert_parallel > 1.0 ? "batch and tokens/s are those of each GPU"
@@ -78,7 +83,7 @@ void print_points(const Plan& plan, bool in_seconds) {
                in_seconds ? fmt::format("{:.1f}", p.tokens_per_second) : "-", fmt::format("{:.4f}", p.speedup),
                fmt::format("{:.2f}", p.gain.low()), fmt::format("{:.2f}", p.gain.high()),
                p.draft_length == plan.best ? "<- best" : ""});
-  print_output("\n");
+  print_output("\ndraft lengths: times of a round, and the speedup over plain decoding\n");
   print_table(table);
   if (plan.best_point().time_error > 0.0) print_output("low, high: 95 % interval of the speedup\n");
 }
@@ -141,6 +146,35 @@ const plan::EngineCommand* start_command(const plan::Planned& planned, const Adv
     return server.empty() ? !one.command.empty() : one.engine.starts_with(server);
   });
   return at == advice.commands.end() ? nullptr : &*at;
+}
+
+// The same as a table, which programs get with --quiet too. Without a draft length that pays, the figures are those of the
+// fastest.
+void print_answer_table(const plan::Planned& planned, const Advice& advice) {
+  const PlanPoint* const drafted = advice.plan.best > 0 ? &advice.plan.best_point() : plan::fastest_draft(advice.plan);
+  report::Table table({{"use"},
+                       {"draft_length"},
+                       {"speedup"},
+                       {"low"},
+                       {"high"},
+                       {"pays", Align::left},
+                       {"pays_probability"},
+                       {"break-even alpha"},
+                       {"start", Align::left}});
+  const auto& even = advice.plan.best > 0 ? advice.break_even_chosen : advice.break_even;
+  const plan::EngineCommand* const start = start_command(planned, advice);
+  const auto figure = [&](auto of) { return drafted != nullptr ? of(*drafted) : std::string("-"); };
+  constexpr std::array kVerdicts = {"yes", "no", "too close"};
+  table.add({std::to_string(advice.plan.best), figure([](const PlanPoint& p) { return std::to_string(p.draft_length); }),
+             figure([](const PlanPoint& p) { return fmt::format("{:.4f}", p.speedup); }),
+             figure([](const PlanPoint& p) { return fmt::format("{:.2f}", p.gain.low()); }),
+             figure([](const PlanPoint& p) { return fmt::format("{:.2f}", p.gain.high()); }),
+             figure([&](const PlanPoint& p) { return std::string(kVerdicts[static_cast<std::size_t>(verdict_of(p.gain))]); }),
+             figure([](const PlanPoint& p) { return fmt::format("{:.4f}", p.gain.pays()); }),
+             even ? fmt::format("{:.4f}", even->alpha) : "-",
+             start != nullptr && !start->command.empty() ? start->command : "-"});
+  print_output("the answer: the draft length to use (0: do not speculate), and the gain of the best one\n");
+  print_table(table);
 }
 
 // The answer in five lines: the recommendation, the gain, its range, the start command, and how to make it more certain.
@@ -215,6 +249,54 @@ void print_spending(const plan::Planned& planned, const Plan& plan) {
   }
 }
 
+// Whether a GPU of the draft's own helps: the same draft on the target's GPU, there in turn, and there while the target verifies.
+void print_placings(const std::vector<plan::DraftPlacing>& placings) {
+  if (placings.empty()) return;
+  report::Table table({{"the draft on", Align::left},
+                       {"", Align::left, "way"},
+                       {"K"},
+                       {"tokens/round"},
+                       {"tokens/s"},
+                       {"speedup"},
+                       {"low"},
+                       {"high"},
+                       {"to the first"},
+                       {"at least"},
+                       {"at most"}},
+                      {.indent = 2});
+  for (const plan::DraftPlacing& one : placings) {
+    if (!one.why_not.empty()) {
+      table.add({one.gpu, one.way, "-", "-", "-", "-", "-", "-", "-", "-", "-"});
+      continue;
+    }
+    std::vector<std::string> cells = {one.gpu,
+                                      one.way,
+                                      std::to_string(one.draft_length),
+                                      fmt::format("{:.4f}", one.tokens_per_round),
+                                      fmt::format("{:.1f}", one.tokens_per_second),
+                                      fmt::format("{:.3f}", one.speedup),
+                                      fmt::format("{:.2f}", one.gain.low()),
+                                      fmt::format("{:.2f}", one.gain.high())};
+    const plan::Gain& other = one.over_target_gpu;
+    const bool compared = placings.front().why_not.empty();
+    for (const double ratio : {other.ratio(), other.low(), other.high()})
+      cells.push_back(compared ? fmt::format("{:.2f}", ratio) : "-");
+    table.add(cells);
+  }
+  print_output("the draft on a GPU of its own (each at its fastest draft length)\n");
+  print_table(table);
+  for (const plan::DraftPlacing& one : placings)
+    if (!one.why_not.empty()) print_words(fmt::format("{}, {}: {}", one.gpu, one.way, one.why_not));
+  const plan::DraftPlacing& in_turn = placings[1];
+  if (placings.front().why_not.empty() && in_turn.why_not.empty())
+    print_words(fmt::format("a draft on {} in turn is {:.2f}x as fast as one on {} (95 %: {:.2f} to {:.2f}); moving it: {}",
+                            in_turn.gpu, in_turn.over_target_gpu.ratio(), placings.front().gpu, in_turn.over_target_gpu.low(),
+                            in_turn.over_target_gpu.high(), verdict_text(in_turn.over_target_gpu)));
+  print_words(
+      "(overlapped: the draft writes the next block while the target verifies this one, as research code does; servers draft "
+      "in turn)");
+}
+
 void print_break_even(const Advice& advice, const AcceptanceCurve& curve) {
   const auto& any = advice.break_even;
   const auto& own = advice.plan.best > 0 ? advice.break_even_chosen : any;
@@ -255,6 +337,25 @@ void print_scan(const char* axis, const std::vector<ScanPoint>& points, bool smo
     table.add(cells);
   }
   print_output("best draft length by {} (powers of two; omitted: out of memory or outside the measured range)\n", axis);
+  print_table(table);
+}
+
+// The best draft length by batch and context, as a table for servers that switch by both.
+void print_grid(const plan::LengthGrid& grid) {
+  std::vector<report::Head> heads = {{"batch"}};
+  for (const double context : grid.contexts) heads.push_back({fmt::format("{:g} tokens", context)});
+  report::Table table(heads, {.indent = 2});
+  bool any = false;
+  for (std::size_t b = 0; b < grid.batches.size(); ++b) {
+    std::vector<std::string> cells = {fmt::format("{:g}", grid.batches[b])};
+    for (const std::optional<int>& best : grid.best[b]) {
+      cells.push_back(best ? length_text(*best) : "-");
+      any = any || best.has_value();
+    }
+    table.add(cells);
+  }
+  if (!any) return;
+  print_output("best draft length by batch and context (-: out of memory or outside the measured range)\n");
   print_table(table);
 }
 
@@ -358,6 +459,7 @@ void print_advice(const plan::Planned& planned, const Advice& advice, bool verbo
   print_output("\n");
   print_answer(planned, advice);
   print_points(advice.plan, in_seconds);
+  if (for_machines()) print_answer_table(planned, advice);
   if (advice.longer_do_not_fit)
     print_words(fmt::format("(drafts longer than {} do not fit into memory with both models and their caches)",
                             advice.plan.points.size() - 1));
@@ -367,7 +469,9 @@ void print_advice(const plan::Planned& planned, const Advice& advice, bool verbo
   print_margins(advice.plan, planned.curve);
   print_sensitivities(advice);
   print_spending(planned, advice.plan);
+  print_placings(advice.placings);
   print_scan("batch", advice.by_batch, true);
+  if (verbose || !planned.curve.by_context.empty()) print_grid(advice.by_both);
   if (verbose) {
     print_break_even(advice, planned.curve);
     print_schedule(advice.by_batch);

@@ -60,10 +60,12 @@ void take_acceptance(const CommandLine& line, const AcceptanceOptions& options, 
   if (!stated) return;
   request.alpha = options.alpha;
   request.position_rates = options.position_rates;
-  if (!options.alpha && !options.position_rates)
+  request.rates_by_context = stated->by_context;
+  if (!options.alpha && !options.position_rates && stated->by_context.empty())
     request.position_rates = std::vector<double>(stated->full_rate.begin() + 1, stated->full_rate.end());
   if (options.table.empty() || request.config) return;
-  const spec::AcceptanceTable table = spec::named_acceptance_table(options.table, {"--acceptance", 0, 0});
+  const spec::AcceptanceTable table =
+      spec::named_acceptance_table(options.table, {"--acceptance", 0, 0}, spec::Contexts::several);
   if (!request.target && !table.target.empty()) {
     request.target = table.target;
     if (!request.tensor_parallel && table.tensor_parallel > 1) request.tensor_parallel = std::to_string(table.tensor_parallel);
@@ -134,6 +136,9 @@ void add_serve_options(CommandLine& line, ServeTask& task) {
        {"hardware", request.hardware, "the GPU: a name (specsim list hardware) or a file"},
        {"target", request.target, "the target model: a name (specsim list model) or a file"},
        {"draft", request.draft, "the draft model, or none"},
+       {"draft-hardware", request.draft_hardware, "a GPU of the draft's own, as --hardware; default: it shares the target's"},
+       {"draft-link-us", request.draft_link_us,
+        "microseconds one way between --draft-hardware and the target's GPU; default: 0, two GPUs of one machine"},
        {"tensor-parallel", request.tensor_parallel, "GPUs that share each layer of the target, and of the draft if there is one"},
        {"dtype", request.dtype, "types of the target: fp8, int4, q4_k_m, ..., or {weights: int4, activations: bf16, cache: fp8}"},
        {"engine", request.engine, "engine, which sets host and launch times: a name (specsim list engine) or a file"},

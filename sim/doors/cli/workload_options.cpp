@@ -96,7 +96,8 @@ std::optional<cost::PresetChoice> read_draft(const WorkloadOptions& options, boo
   if (options.draft_tensor_parallel && (whole || (!given && !built_in)))
     throw BadInput({std::string("--") + own, 0, 0},
                    "given without a draft model by name, allowed: with --draft NAME; inside the braces of one in braces");
-  const std::string shards = options.draft_tensor_parallel ? own : options.tensor_parallel ? "tensor-parallel" : "";
+  const bool as_target = options.tensor_parallel && !options.draft_hardware;
+  const std::string shards = options.draft_tensor_parallel ? own : as_target ? "tensor-parallel" : "";
   const bool cut = !shards.empty() && !whole && (given || (built_in && !sets_path(options, "draft")));
   if (!given && !cut) return std::nullopt;
   if (!of_table) refuse_set(options, given ? "draft" : own, "cost.draft");
@@ -104,7 +105,8 @@ std::optional<cost::PresetChoice> read_draft(const WorkloadOptions& options, boo
   if (cut)
     add_change(options.draft_tensor_parallel ? options.draft_tensor_parallel : options.tensor_parallel, shards, "tensor_parallel",
                model);
-  if (const std::int64_t all = recorded_shards(options, recorded); !cut && of_table && !whole && all > 1)
+  if (const std::int64_t all = recorded_shards(options, recorded);
+      !cut && of_table && !whole && all > 1 && !options.draft_hardware)
     model.changes.push_back({"tensor_parallel", std::to_string(all), recorded.target_where});
   if (recorded.one_pass && !whole) model.changes.push_back({"one_pass", "true", recorded.draft_where});
   // A model in braces cannot be changed from outside the braces.
@@ -116,21 +118,25 @@ std::optional<cost::PresetChoice> read_draft(const WorkloadOptions& options, boo
 }  // namespace
 
 void add_workload_options(CommandLine& line, WorkloadOptions& options) {
-  line.add({{"set", options.configs.sets, "PATH=VALUE replaces a value of the config"},
-            {"seed", options.configs.seed, "replaces the config's seed"},
-            {"hardware", options.hardware, "the GPU: a name (specsim list hardware) or a file"},
-            {"target", options.target,
-             "the target model: a name (specsim list model), a file, or a Hugging Face config.json or its folder"},
-            {"draft", options.draft,
-             "the draft model, as --target, or {preset: NAME, dtype: fp8}; none: n-grams, or heads inside the target"},
-            {"context", options.contexts, workload_interval("context_length"), "cached tokens per sequence"},
-            {"tensor-parallel", options.tensor_parallel, kChange, "GPUs that share the target"},
-            {"draft-tensor-parallel", options.draft_tensor_parallel, kChange,
-             "GPUs that share the draft; default: as many as share the target, which engines require"},
-            {"dtype", options.dtype, "types of the target: fp8, int4, ..., or {weights: int4, activations: bf16, cache: fp8}"},
-            {"weight-bits", options.weight_bits, kChange, "bits per weight of the target's layers"},
-            {"kv-bits", options.kv_bits, kChange, "bits per cached key and value of the target"},
-            {"engine", options.engine, "engine, which sets host and launch times: a name (specsim list engine) or a file"}});
+  line.add(
+      {{"set", options.configs.sets, "PATH=VALUE replaces a value of the config"},
+       {"seed", options.configs.seed, "replaces the config's seed"},
+       {"hardware", options.hardware, "the GPU: a name (specsim list hardware) or a file"},
+       {"target", options.target,
+        "the target model: a name (specsim list model), a file, or a Hugging Face config.json or its folder"},
+       {"draft", options.draft,
+        "the draft model, as --target, or {preset: NAME, dtype: fp8}; none: n-grams, or heads inside the target"},
+       {"draft-hardware", options.draft_hardware, "a GPU of the draft's own, as --hardware; default: it shares the target's"},
+       {"draft-link-us", options.draft_link_us, config::between(0, 1e9),
+        "microseconds one way between --draft-hardware and the target's GPU; default: 0, two GPUs of one machine"},
+       {"context", options.contexts, workload_interval("context_length"), "cached tokens per sequence"},
+       {"tensor-parallel", options.tensor_parallel, kChange, "GPUs that share the target"},
+       {"draft-tensor-parallel", options.draft_tensor_parallel, kChange,
+        "GPUs that share the draft; default: as many as share the target, which engines require"},
+       {"dtype", options.dtype, "types of the target: fp8, int4, ..., or {weights: int4, activations: bf16, cache: fp8}"},
+       {"weight-bits", options.weight_bits, kChange, "bits per weight of the target's layers"},
+       {"kv-bits", options.kv_bits, kChange, "bits per cached key and value of the target"},
+       {"engine", options.engine, "engine, which sets host and launch times: a name (specsim list engine) or a file"}});
 }
 
 config::Interval workload_interval(const std::string& key) {
@@ -214,6 +220,15 @@ std::vector<spec::Override> workload_overrides(const WorkloadOptions& options, b
                cost::PresetChoice{hardware, {"--hardware", 0, 0}, spending_changes(options.spending, hardware, {hardware})});
   } else {
     add_choice(options.hardware, "hardware");
+  }
+  if (options.draft_hardware) {
+    refuse_set(options, "draft-hardware", "cost.draft_hardware");
+    add_preset("cost.draft_hardware", cost::PresetChoice{*options.draft_hardware, {"--draft-hardware", 0, 0}, {}});
+  }
+  if (options.draft_link_us) {
+    if (!options.draft_hardware && built_in)
+      throw BadInput({"--draft-link-us", 0, 0}, "given without --draft-hardware, allowed: with it");
+    overrides.push_back(spec::override_setting("cost.draft_link_us", *options.draft_link_us, {"--draft-link-us", 0, 0}));
   }
   add_choice(options.engine, "engine");
   add_counts(options.batches, "batch", "batch");

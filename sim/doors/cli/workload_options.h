@@ -30,6 +30,8 @@ struct WorkloadOptions {
   std::optional<std::string> hardware;
   std::optional<std::string> target;
   std::optional<std::string> draft;
+  std::optional<std::string> draft_hardware;
+  std::optional<double> draft_link_us;
   std::vector<std::int64_t> batches;  // empty: not given
   std::vector<std::int64_t> contexts;
   std::optional<double> tensor_parallel;
@@ -41,8 +43,8 @@ struct WorkloadOptions {
   SpendingOptions spending;  // of plan alone
 };
 
-// Adds the options hardware, target, draft, context, tensor-parallel, draft-tensor-parallel, weight-bits, kv-bits and engine,
-// which describe a workload. Adds set and seed too, which change any experiment.
+// Adds the options hardware, target, draft, draft-hardware, draft-link-us, context, tensor-parallel, draft-tensor-parallel,
+// weight-bits, kv-bits and engine, which describe a workload. Adds set and seed too, which change any experiment.
 void add_workload_options(CommandLine& line, WorkloadOptions& options);
 // The allowed range of a number of the workload.
 config::Interval workload_interval(const std::string& key);

@@ -1,5 +1,6 @@
 #include "sim/experiments/spec/read_cell.h"
 #include "sim/foundation/base/check.h"
+#include "sim/hardware/latency/deployment.h"
 
 #include <fmt/format.h>
 
@@ -66,15 +67,17 @@ double most_context(const Cell& cell) {
 std::optional<cost::MemoryBudget> misfit(const Cell& cell) {
   if (!cell.cost_choice) return std::nullopt;
   std::vector<cost::Kept> memories = {cost::Kept::both};
+  const cost::Deployment* const deployment = cell.cost().deployment();
+  const bool own_gpu = deployment != nullptr && deployment->draft_place;
   const placement::Placement* placed = cell.placement ? cell.placement->setting.placement.get() : nullptr;
   if (cell.draft_length() == 0 || (placed != nullptr && !placed->speculates()))
     memories = {cost::Kept::target};
   else if (placed != nullptr && placed->draft_elsewhere())
-    memories = {cost::Kept::target, placed->second_gpu() ? cost::Kept::draft : cost::Kept::target};
+    memories = {cost::Kept::target, placed->second_gpu() || own_gpu ? cost::Kept::draft : cost::Kept::target};
   const int look_ahead = 1 + cell.drafted_nodes();
   for (const cost::Kept kept : memories) {
     auto memory_budget = cell.cost().memory_budget({cell.workload.batch, most_context(cell)}, look_ahead, kept);
-    if (memory_budget && !memory_budget->fits()) return memory_budget;
+    if (memory_budget && !memory_budget->fits()) return memory_budget->tightest();
   }
   return std::nullopt;
 }

@@ -23,11 +23,12 @@ using config::Value;
 
 // The meaning of a table's numbers.
 enum class Form {
-  by_rank,  // each rank alone, given that the parent is accepted
-  top_k,    // the first ranks together
-  rates,    // P(position reached), by position
-  lengths,  // mean tokens per round, including the target's own
-  accepted  // the same without the target's token
+  by_rank,   // each rank alone, given that the parent is accepted
+  top_k,     // the first ranks together
+  rates,     // P(position reached), by position
+  lengths,   // mean tokens per round, including the target's own
+  accepted,  // the same without the target's token
+  contexts   // one of these for each context
 };
 
 struct FormKey {
@@ -35,11 +36,13 @@ struct FormKey {
   Form form;
   const char* number;  // the term for one of its numbers in messages
 };
-constexpr std::array kForms = {FormKey{"acceptance", Form::by_rank, "acceptance"}, FormKey{"top_k", Form::top_k, "top_k"},
+constexpr std::array kForms = {FormKey{"acceptance", Form::by_rank, "acceptance"},
+                               FormKey{"top_k", Form::top_k, "top_k"},
                                FormKey{"rates", Form::rates, "rate"},
                                FormKey{"mean_acceptance_length", Form::lengths, "mean_acceptance_length"},
-                               FormKey{"mean_accepted", Form::accepted, "mean_accepted"}};
-constexpr const char* kFormNames = "acceptance, top_k, rates, mean_acceptance_length and mean_accepted";
+                               FormKey{"mean_accepted", Form::accepted, "mean_accepted"},
+                               FormKey{"by_context", Form::contexts, "by_context"}};
+constexpr const char* kFormNames = "acceptance, top_k, rates, mean_acceptance_length, mean_accepted and by_context";
 
 const std::vector<config::Parameter>& table_parameters() {
   using config::Type;
@@ -66,6 +69,7 @@ const std::vector<config::Parameter>& table_parameters() {
        "list",
        {},
        {}},
+      {"by_context", Type::value, "", "a list of maps: {context: TOKENS} with one of these, a number per position", {}, {}},
       {"draft_length", Type::value, "", "draft length of mean_acceptance_length or mean_accepted, or a list of them", {}, {}},
       {"selection",
        Type::text,
@@ -204,6 +208,30 @@ void add_lengths(AcceptanceTable& made, const config::Arguments& file, const For
   made.note += (made.note.empty() ? "" : "; ") + found.from;
 }
 
+// The rates of each context, each read as a table of its own.
+void add_contexts(AcceptanceTable& made, const Value& list) {
+  const auto refuse = [](const Location& where, const std::string& what) {
+    throw BadInput(where, what + ", allowed: two or more maps {context: TOKENS, rates: [...]} whose contexts rise");
+  };
+  if (!list.is_list() || list.items.size() < 2) refuse(list.where, "by_context is " + config::found_text(list));
+  for (const Value& item : list.items) {
+    const Value* const context = item.is_map() ? item.find("context") : nullptr;
+    if (context == nullptr) refuse(item.where, "by_context has an entry without context");
+    const std::optional<double> tokens = config::as_number(*context);
+    if (!tokens || !config::between(0, 1e9).contains(*tokens))
+      refuse(context->where, fmt::format("context is {}", config::found_text(*context)));
+    if (!made.by_context.empty() && *tokens <= made.by_context.back().context)
+      refuse(context->where, fmt::format("context {:g} follows {:g}", *tokens, made.by_context.back().context));
+    Value rest = item;
+    std::erase_if(rest.fields, [](const auto& field) { return field.key == "context"; });
+    const AcceptanceTable own = read_acceptance_table(rest);
+    for (const std::vector<double>& row : own.acceptance)
+      if (row.size() > 1) refuse(item.where, "by_context has several ranks at one position");
+    made.by_context.push_back({*tokens, own.of_chain()});
+    if (made.by_context.size() == 1) made.acceptance = own.acceptance;
+  }
+}
+
 }  // namespace
 
 std::vector<double> AcceptanceTable::of_chain() const {
@@ -233,7 +261,7 @@ std::string AcceptanceTable::origin() const {
   return words;
 }
 
-AcceptanceTable read_acceptance_table(const Value& value) {
+AcceptanceTable read_acceptance_table(const Value& value, Contexts contexts) {
   Diagnostics diagnostics;
   const config::Arguments file =
       config::read_arguments(value.is_map() ? value : config::map({{kForms.front().key, value}}, value.where), table_parameters(),
@@ -241,6 +269,11 @@ AcceptanceTable read_acceptance_table(const Value& value) {
   diagnostics.throw_if_any();
   const FormKey& form = form_of(file);
   const Value& table = file.value(form.key);
+  const bool by_context = form.form == Form::contexts;
+  if (by_context && contexts == Contexts::one)
+    throw BadInput(table.where,
+                   "by_context states the acceptance of several contexts, allowed here: that of one; plan and serve "
+                   "take several");
   if (file.has("draft") && file.text("draft").empty())
     throw BadInput(file.where("draft"), "draft is \"\", allowed: the name of a model, or none");
   if (file.given("tensor_parallel") && !file.has("target"))
@@ -254,7 +287,7 @@ AcceptanceTable read_acceptance_table(const Value& value) {
                    of_lengths
                        ? fmt::format("{} without draft_length, allowed: with the draft length that it was measured at", form.key)
                        : fmt::format("draft_length with {}, allowed: with mean_acceptance_length or mean_accepted", form.key));
-  if (!of_lengths && (!table.is_list() || table.items.empty()))
+  if (!of_lengths && !by_context && (!table.is_list() || table.items.empty()))
     throw BadInput(table.where, fmt::format("{} is {}, allowed: a list with an entry for each depth, of a number or a list of "
                                             "numbers by rank",
                                             form.key, config::description_of_found(table)));
@@ -273,7 +306,9 @@ AcceptanceTable read_acceptance_table(const Value& value) {
                        .temperature_where = file.has("temperature") ? file.where("temperature") : value.where,
                        .where = table.where};
   add_selection(made, file, form);
-  if (of_lengths)
+  if (by_context)
+    add_contexts(made, table);
+  else if (of_lengths)
     add_lengths(made, file, form);
   else
     add_rows(made, table, form);
@@ -289,7 +324,7 @@ AcceptanceTable read_acceptance_table(const Value& value) {
   return made;
 }
 
-AcceptanceTable named_acceptance_table(const std::string& name, const Location& option) {
+AcceptanceTable named_acceptance_table(const std::string& name, const Location& option, Contexts contexts) {
   Diagnostics diagnostics;
   std::error_code ignored;
   // A path of a file may have any extension; a name without such a file is looked up in configs/acceptance.
@@ -297,7 +332,7 @@ AcceptanceTable named_acceptance_table(const std::string& name, const Location& 
                           ? config::parse_file(name, diagnostics)
                           : cost::resolve_preset(cost::PresetKind::acceptance, config::scalar(name, option), diagnostics);
   diagnostics.throw_if_any();
-  return read_acceptance_table(value);
+  return read_acceptance_table(value, contexts);
 }
 
 }  // namespace specsim::spec

@@ -1,6 +1,7 @@
 // Acceptance by depth and rank as papers, model cards and logs publish it: the user's files, and those of configs/acceptance.
 #pragma once
 
+#include "sim/experiments/spec/context_rates.h"
 #include "sim/foundation/config/value.h"
 
 #include <cstdint>
@@ -19,6 +20,8 @@ enum class Selection {
 struct AcceptanceTable {
   // [depth][rank]: P(the draft's candidate of this rank is the accepted one), given that its parent is.
   std::vector<std::vector<double>> acceptance;
+  // The rates of a chain by context, if the file states them so; `acceptance` then has those of the first context.
+  std::vector<ContextRates> by_context = {};
   // Descriptions in the file; "" if it has none.
   std::string about;   // "Vicuna-7B with its EAGLE head on MT-bench, temperature 0"
   std::string note;    // how to interpret the figures
@@ -52,15 +55,19 @@ struct AcceptanceTable {
 // - rates: P(reached) of each position, as vLLM logs them; each is divided by the one before
 // - mean_acceptance_length or mean_accepted, at one draft_length or a list: see rates_of_lengths
 //
+// - by_context: a list of maps, each {context: TOKENS} with one of the forms above, a number per position; contexts rise. Only
+//   where `contexts` is several
+//
 // Numbers may be percentages. Further keys: draft: MODEL or none; target: MODEL; tensor_parallel: the GPUs of both; one_pass:
 // true if one pass predicts all positions. selection: argmax or sampled states how drafts were chosen. Without it, top_k means
 // the likeliest tokens. So does rates, which servers log: vLLM (draft_sample_method: greedy; vllm/config/speculative.py at
 // 002e77c), SGLang (sgl-project/sglang 26312, which added drawn drafts as an option) and llama.cpp (ggml-org/llama.cpp 27694)
 // draft the argmax by default. depths: N next to acceptance or top_k repeats the last row down to depth N, for a vector that
 // holds at every depth (as in Sequoia). Throws BadInput with the place in `value`.
-AcceptanceTable read_acceptance_table(const config::Value& value);
+enum class Contexts { one, several };
+AcceptanceTable read_acceptance_table(const config::Value& value, Contexts contexts = Contexts::one);
 
 // The table of that name in configs/acceptance, or the one in a YAML or JSON file. `option`: the place where the name was given.
-AcceptanceTable named_acceptance_table(const std::string& name, const Location& option);
+AcceptanceTable named_acceptance_table(const std::string& name, const Location& option, Contexts contexts = Contexts::one);
 
 }  // namespace specsim::spec

@@ -150,8 +150,31 @@ void check_sizes(const Cell& cell, const Location& where, Diagnostics& diagnosti
                                        cell.rounds, decode::kMaxFreshSequences));
 }
 
+// Why a drafter cannot run on other GPUs than the target's; "" if it can.
+std::string why_not_elsewhere(const Cell& cell) {
+  const draft::BlockDrafter& drafter = *cell.block()->drafter;
+  const std::string& name = cell.block()->drafter.name();
+  if (drafter.work(drafter.shape().nodes).reused > 0.0)
+    return fmt::format("with drafter {}, whose layers are the target's own; allowed: the draft on the target's GPUs", name);
+  const draft::BlockDrafter::Shape& shape = drafter.shape();
+  const cost::Deployment* const deployment = cell.cost_choice ? cell.cost().deployment() : nullptr;
+  const bool head = deployment != nullptr && deployment->draft && deployment->draft->on_target();
+  if ((shape.on_target_state && !head) || shape.looks_past_block || shape.target_ranks > 0)
+    return fmt::format("with drafter {}, which drafts from the target's {}; allowed: {}the draft on the target's GPUs", name,
+                       shape.on_target_state ? "state at the text's end, whose size is not known"
+                                             : "predictions in the pass before, which are not sent",
+                       shape.on_target_state ? "a head as the cost section's draft, or " : "");
+  return "";
+}
+
 // Computes the time of the cell's rounds once, so that settings that a cost model does not cover are reported before the start.
 void check_cost(const Cell& cell, Diagnostics& diagnostics) {
+  const cost::Deployment* const deployment = cell.cost().deployment();
+  if (deployment != nullptr && deployment->draft_place && cell.block() != nullptr)
+    if (const std::string why = why_not_elsewhere(cell); !why.empty()) {
+      diagnostics.add(cell.places.cost, "draft_hardware is given " + why);
+      return;
+    }
   try {
     for (const double full_rate : {0.0, 1.0}) {
       const cost::RoundTime time = cell.round_time(full_rate);
@@ -205,26 +228,15 @@ std::string why_not_ahead(const BlockMethod& block) {
 std::string why_not_placed(const placement::Placement& placement, const Cell& cell) {
   const BlockMethod* const block = cell.block();
   if (block == nullptr || !placement.speculates()) return "";
-  const draft::BlockDrafter& drafter = *block->drafter;
   if (block->policy && block->policy->part->shares_rows())
     return fmt::format("with policy {}, which divides the batch's rows among sequences; allowed: another policy, or no placement",
                        block->policy->name());
-  if (placement.draft_elsewhere() && drafter.work(drafter.shape().nodes).reused > 0.0)
-    return fmt::format(
-        "with drafter {}, whose layers are the target's own; allowed: a placement with the draft on the target's GPUs",
-        block->drafter.name());
-  if (placement.drafts_ahead()) return why_not_ahead(*block);
-  const draft::BlockDrafter::Shape& shape = drafter.shape();
-  const cost::Deployment* const deployment = cell.cost_choice ? cell.cost().deployment() : nullptr;
-  const bool head = deployment != nullptr && deployment->draft && deployment->draft->on_target();
-  if (placement.draft_elsewhere() && ((shape.on_target_state && !head) || shape.looks_past_block || shape.target_ranks > 0))
-    return fmt::format(
-        "with drafter {}, which drafts from the target's {}; allowed: {}a placement with the draft on the target's GPUs",
-        block->drafter.name(),
-        shape.on_target_state ? "state at the text's end, whose size is not known"
-                              : "predictions in the pass before, which are not sent",
-        shape.on_target_state ? "a head as the cost section's draft, or " : "");
-  return "";
+  if (placement.drafts_ahead()) {
+    if (placement.draft_elsewhere() && block->drafter->work(block->drafter->shape().nodes).reused > 0.0)
+      return why_not_elsewhere(cell);
+    return why_not_ahead(*block);
+  }
+  return placement.draft_elsewhere() ? why_not_elsewhere(cell) : "";
 }
 
 void read_placement(const Value& section, const config::Arguments& workload, Cell& cell, Diagnostics& diagnostics) {
@@ -270,6 +282,18 @@ void read_placement(const Value& section, const config::Arguments& workload, Cel
     diagnostics.add(workload.where("output_tokens"),
                     fmt::format("batch {:g} times output_tokens {} exceed {:g}, allowed: fewer tokens for a placement to follow",
                                 cell.workload.batch, setting.output_tokens, kMaxBatchTokens));
+  if (deployment != nullptr && deployment->draft_place && setting.placement->speculates()) {
+    const placement::Placement& placed = *setting.placement;
+    if (!placed.passes_are_sequential() && !placed.draft_elsewhere())
+      diagnostics.add(section.where, fmt::format("placement {} runs both models on one GPU and cost.draft_hardware is another, "
+                                                 "allowed: serial, two_gpus, network",
+                                                 entry->info.name));
+    if (placed.draft_elsewhere() && !placed.second_gpu() && deployment->draft_place->link_stated)
+      diagnostics.add(section.where, fmt::format("placement {} has a link of its own and the cost section states another "
+                                                 "(draft_link_us, draft_link_gb_per_s), allowed: "
+                                                 "one of them",
+                                                 entry->info.name));
+  }
   if (!diagnostics.empty()) return;
   if (std::string why = why_not_placed(*setting.placement, cell); !why.empty()) {
     diagnostics.add(section.where, fmt::format("placement {} {}", entry->info.name, why));

@@ -66,6 +66,8 @@ class DeployedModel {
   // The same model with the target on the draft's GPUs as well, tensor parallel; nullptr if that cannot be computed or the two
   // use different numbers of GPUs.
   [[nodiscard]] virtual std::unique_ptr<CostModel> with_twice_the_gpus() const = 0;
+  // The same model with the draft on the target's GPUs; nullptr if it is there.
+  [[nodiscard]] virtual std::unique_ptr<CostModel> draft_with_target() const = 0;
   // The same model with memory of this many times the bandwidth, and this many times the engine's host time.
   [[nodiscard]] virtual std::unique_ptr<CostModel> scaled(double bandwidth, double host) const = 0;
   // Describes in which ways a pass exceeds the measured range of its kernels, one line each.
@@ -98,6 +100,8 @@ class CostModel {
   [[nodiscard]] virtual PassTime mixed_draft_pass(const Segment& prompts, const Segment& decoding) const;
   // Time of a speculative round outside its passes: proposing, accepting, bookkeeping. Seconds.
   [[nodiscard]] virtual double round_overhead(double batch) const = 0;
+  // Seconds of a speculative round's messages between the target's GPUs and one of the draft's own, there and back.
+  [[nodiscard]] virtual double link_seconds(double /*batch*/, double /*verified_rows*/) const { return 0.0; }
   // False: times are in units of a target pass over one token, and only their ratios have a meaning.
   [[nodiscard]] virtual bool in_seconds() const { return true; }
   [[nodiscard]] virtual DraftForm draft_form() const { return {}; }

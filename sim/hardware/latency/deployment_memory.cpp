@@ -5,10 +5,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace specsim::cost {
 
-MemoryBudget memory_of(const Deployment& deployment, const Workload& workload, int look_ahead, Kept kept) {
+namespace {
+
+// The memory of one GPU. `speculative`: drafts are verified there.
+MemoryBudget memory_on_one(const Deployment& deployment, const Workload& workload, int look_ahead, Kept kept, bool speculative) {
   const auto cached = [&](const ModelShape& model, double tokens) {
     double sum = 0.0;
     for (const AttentionKind& kind : model.attention_kinds())
@@ -43,10 +47,30 @@ MemoryBudget memory_of(const Deployment& deployment, const Workload& workload, i
   if (slots > 0.0) memory_budget.lines.push_back({"look-ahead slots", slots});
   const bool ruled = !deployment.memory_share && deployment.engine.memory != MemoryRules::none;
   if (ruled)
-    reserve_by_rules(deployment, workload.batch, workload.batch * look_ahead, kept == Kept::both, fixed, memory_budget);
+    reserve_by_rules(deployment, workload.batch, workload.batch * look_ahead, speculative, fixed, memory_budget);
   else
     memory_budget.available_bytes = deployment.hardware.memory_bytes * deployment.memory_share.value_or(kUsualShare);
   return memory_budget;
+}
+
+MemoryBudget memory_of_draft_place(const Deployment& deployment, const Workload& workload, int look_ahead) {
+  MemoryBudget own = memory_on_one(alone_on_draft_place(deployment), workload, look_ahead, Kept::target, false);
+  own.device = deployment.draft_place->hardware.name;
+  for (MemoryItem& line : own.lines)
+    if (line.what.starts_with("target")) line.what.replace(0, 6, "draft");
+  return own;
+}
+
+}  // namespace
+
+MemoryBudget memory_of(const Deployment& deployment, const Workload& workload, int look_ahead, Kept kept) {
+  const bool speculative = kept == Kept::both;
+  if (!deployment.draft_place || kept == Kept::target) return memory_on_one(deployment, workload, look_ahead, kept, speculative);
+  MemoryBudget draft = memory_of_draft_place(deployment, workload, look_ahead);
+  if (kept == Kept::draft) return draft;
+  MemoryBudget both = memory_on_one(deployment, workload, look_ahead, Kept::target, speculative);
+  both.elsewhere.push_back(std::move(draft));
+  return both;
 }
 
 }  // namespace specsim::cost

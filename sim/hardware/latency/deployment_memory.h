@@ -9,7 +9,8 @@ namespace specsim::cost {
 
 // Memory that decoding the workload needs for the models in `kept`, with slots for `look_ahead` new tokens per sequence. The
 // budget is the deployment's share of a GPU's memory; without a share, what the engine's own rules leave; without rules,
-// kUsualShare.
+// kUsualShare. A draft on its own GPU has a budget of that GPU: MemoryBudget::elsewhere of both models, or the one of the draft
+// alone.
 MemoryBudget memory_of(const Deployment& deployment, const Workload& workload, int look_ahead, Kept kept);
 
 }  // namespace specsim::cost

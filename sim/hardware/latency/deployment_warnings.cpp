@@ -181,11 +181,16 @@ std::vector<std::string> slower_than_plain(const ModelKernels& kernels, const Mo
 
 std::vector<std::string> deployment_warnings(const Deployment& deployment, const ModelKernels* target,
                                              const ModelKernels* draft) {
-  const Hardware& hardware = deployment.hardware;
+  const Hardware& of_target = deployment.hardware;
   const ModelKernels* const any = target != nullptr ? target : draft;
   std::vector<std::string> list;
-  if (hardware.unverified) list.push_back(hardware.name + ": its figures are from memory, not verified");
-  if (!hardware.fitted_on.empty()) list.push_back(borrowed(hardware, any != nullptr && any->measured_products() != nullptr));
+  const auto warn_of = [&](const Hardware& gpu, const ModelKernels* kernels) {
+    if (gpu.unverified) list.push_back(gpu.name + ": its figures are from memory, not verified");
+    if (!gpu.fitted_on.empty()) list.push_back(borrowed(gpu, kernels != nullptr && kernels->measured_products() != nullptr));
+  };
+  warn_of(of_target, any);
+  if (deployment.draft_place && deployment.draft_place->hardware.name != of_target.name)
+    warn_of(deployment.draft_place->hardware, draft);
   if (deployment.host_time_unknown) {
     std::vector<std::string> methods;
     for (const auto& [name, layers] : deployment.engine.proposals) methods.push_back(name);
@@ -194,13 +199,15 @@ std::vector<std::string> deployment_warnings(const Deployment& deployment, const
                     "as 0. Set cost.proposal to one of: {}",
                     deployment.engine.name, fmt::join(methods, ", ")));
   }
-  if (other_backend(deployment.engine, hardware))
+  if (other_backend(deployment.engine, of_target))
     list.push_back(
         fmt::format("{} on {}: its backend there (Vulkan, ROCm, Metal) has no measured kernels. Published speedups of "
                     "speculation with these backends range from .9 to 3.3; measure before you decide",
-                    deployment.engine.name, hardware.name));
+                    deployment.engine.name, of_target.name));
+  const Hardware& of_draft = deployment.draft_place ? deployment.draft_place->hardware : of_target;
   for (const std::optional<ModelShape>* model : {&deployment.target, &deployment.draft}) {
     if (!*model) continue;
+    const Hardware& hardware = model == &deployment.draft ? of_draft : of_target;
     const ModelKernels& kernels = model == &deployment.target ? *target : *draft;
     const bool measured = kernels.measured_products() != nullptr;
     if ((*model)->tensor_parallel > hardware.linked_gpus)
@@ -254,11 +261,11 @@ std::vector<std::string> deployment_warnings(const Deployment& deployment, const
           (*model)->weight_bits < 8.0 ? ", estimated as the median of the measured ones"
                                       : ", so that verification can cost more than this estimate"));
   }
-  if (deployment.target && verifies_in_pieces(deployment.engine, hardware.compute_capability, deployment.target->kv_bits))
+  if (deployment.target && verifies_in_pieces(deployment.engine, of_target.compute_capability, deployment.target->kv_bits))
     list.push_back(fmt::format(
         "{}: over a cache of {:g} bits {}'s verification does not run as one graph on {}; launching its pieces is estimated "
         "for a fast host, others take two to three times as long",
-        deployment.target->name, deployment.target->kv_bits, deployment.engine.name, hardware.name));
+        deployment.target->name, deployment.target->kv_bits, deployment.engine.name, of_target.name));
   if (!deployment.target || !deployment.draft) return list;
   if (const std::string other = made_for_another(*deployment.target, *deployment.draft); !other.empty())
     list.push_back(fmt::format("{}: {}; no engine serves the pair", deployment.draft->name, other));

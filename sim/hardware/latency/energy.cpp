@@ -50,23 +50,54 @@ const PowerDraw* power_of(const CostModel& cost) {
   return deployment != nullptr && deployment->hardware.power ? &*deployment->hardware.power : nullptr;
 }
 
-double gpus_of(const CostModel& cost) {
+namespace {
+
+const DraftPlace* draft_place_of(const CostModel& cost, bool drafts) {
   const Deployment* const deployment = cost.deployment();
-  return deployment != nullptr && deployment->target ? deployment->target->tensor_parallel : 1.0;
+  return drafts && deployment != nullptr && deployment->draft_place ? &*deployment->draft_place : nullptr;
+}
+
+}  // namespace
+
+double gpus_of(const CostModel& cost, bool drafts) {
+  const Deployment* const deployment = cost.deployment();
+  const double own = deployment != nullptr && deployment->target ? deployment->target->tensor_parallel : 1.0;
+  return own + (draft_place_of(cost, drafts) != nullptr ? deployment->draft->tensor_parallel : 0.0);
+}
+
+double draft_gpus_per_target_gpu(const CostModel& cost) {
+  return draft_place_of(cost, true) != nullptr ? cost.deployment()->draft->tensor_parallel / gpus_of(cost) : 1.0;
+}
+
+std::optional<double> idle_watts(const CostModel& cost, bool drafts) {
+  const PowerDraw* const power = power_of(cost);
+  if (power == nullptr) return std::nullopt;
+  const double own = gpus_of(cost) * power->idle_w;
+  const DraftPlace* const place = draft_place_of(cost, drafts);
+  if (place == nullptr) return own;
+  if (!place->hardware.power) return std::nullopt;
+  return own + cost.deployment()->draft->tensor_parallel * place->hardware.power->idle_w;
 }
 
 std::optional<Spent> spent_in(const CostModel& cost, const RoundTime& round) {
-  const PowerDraw* const power = power_of(cost);
-  if (power == nullptr || !(round.total() > 0.0)) return std::nullopt;
-  const double joules = round.draft.work_joules + round.verify.work_joules + power->idle_w * round.total();
-  return Spent{gpus_of(cost) * joules, joules / round.total(), power->spread};
+  const bool drafts = round.draft_passes > 0.0;
+  const std::optional<double> idle = idle_watts(cost, drafts);
+  if (!idle || !(round.total() > 0.0)) return std::nullopt;
+  const double work = round.verify.work_joules + draft_gpus_per_target_gpu(cost) * round.draft.work_joules;
+  const double joules = gpus_of(cost) * work + *idle * round.total();
+  return Spent{joules, joules / round.total() / gpus_of(cost, drafts), power_of(cost)->spread};
 }
 
-std::optional<double> dollars(const CostModel& cost, double seconds) {
+std::optional<double> dollars(const CostModel& cost, double seconds, bool drafts) {
   const Deployment* const deployment = cost.deployment();
   if (deployment == nullptr || !deployment->hardware.price) return std::nullopt;
   constexpr double kSecondsPerHour = 3600.0;
-  return gpus_of(cost) * deployment->hardware.price->dollars_per_hour * seconds / kSecondsPerHour;
+  double an_hour = gpus_of(cost) * deployment->hardware.price->dollars_per_hour;
+  if (const DraftPlace* const place = draft_place_of(cost, drafts)) {
+    if (!place->hardware.price) return std::nullopt;
+    an_hour += deployment->draft->tensor_parallel * place->hardware.price->dollars_per_hour;
+  }
+  return an_hour * seconds / kSecondsPerHour;
 }
 
 }  // namespace specsim::cost

@@ -9,7 +9,7 @@
 
 namespace specsim::cost {
 
-// A round's joules of all GPUs of the target, watts of each, and the standard error of their logarithm.
+// A round's joules of all GPUs, watts of each (their mean if the draft has its own), and the standard error of their logarithm.
 struct Spent {
   double joules = 0.0;
   double watts = 0.0;
@@ -17,12 +17,17 @@ struct Spent {
 };
 // Nothing if the GPU's power is not known.
 std::optional<Spent> spent_in(const CostModel& cost, const RoundTime& round);
-// US dollars of all GPUs of the target for so many seconds; nothing if the cost per hour is not known.
-std::optional<double> dollars(const CostModel& cost, double seconds);
-// nullptr: its power is not known.
+// US dollars of all GPUs for so many seconds; nothing if the cost per hour is not known. `drafts`: a GPU of the draft's own
+// counts.
+std::optional<double> dollars(const CostModel& cost, double seconds, bool drafts = false);
+// Of the target's GPU; nullptr: its power is not known.
 const PowerDraw* power_of(const CostModel& cost);
-// GPUs that share the target; 1 where the cost model knows none.
-double gpus_of(const CostModel& cost);
+// GPUs that share the target, and those of the draft's own if it `drafts`; 1 where the cost model knows none.
+double gpus_of(const CostModel& cost, bool drafts = false);
+// Watts of all these GPUs if they are idle; nothing if the power of one is not known.
+std::optional<double> idle_watts(const CostModel& cost, bool drafts);
+// GPUs that compute a pass of the draft, for each of the target's: 1 if they are the same.
+double draft_gpus_per_target_gpu(const CostModel& cost);
 
 // The work of a pass on one GPU, whatever time it takes.
 struct PassWork {

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -23,7 +24,8 @@ class RooflineCost final : public CostModel, private Uncertainty, private Deploy
  public:
   explicit RooflineCost(Deployment deployment) : deployment_(std::move(deployment)) {
     if (deployment_.target) target_.emplace(deployment_, Role::target);
-    if (deployment_.draft) draft_.emplace(deployment_, Role::draft);
+    if (deployment_.draft_place) elsewhere_.emplace(on_draft_place(deployment_));
+    if (deployment_.draft) draft_.emplace(elsewhere_ ? *elsewhere_ : deployment_, Role::draft);
   }
 
   [[nodiscard]] PassTime pass(Role role, const Pass& pass) const override {
@@ -51,6 +53,9 @@ class RooflineCost final : public CostModel, private Uncertainty, private Deploy
     if (!engine.tuned) return 1e-6 * engine.host.round_us;
     const ServerFactors& factors = engine.tuned->mean;
     return factors.times(Factor::speculation) * (1e-6 * engine.host.round_us + factors.seconds(Factor::round));
+  }
+  [[nodiscard]] double link_seconds(double batch, double verified_rows) const override {
+    return deployment_.draft_place ? deployment_.draft_place->link_seconds(batch, verified_rows) : 0.0;
   }
   [[nodiscard]] std::vector<std::string> warnings() const override {
     return deployment_warnings(deployment_, target_ ? &target_->kernels() : nullptr, draft_ ? &draft_->kernels() : nullptr);
@@ -85,14 +90,23 @@ class RooflineCost final : public CostModel, private Uncertainty, private Deploy
     const std::optional<ModelShape>& target = deployment_.target;
     const std::optional<ModelShape>& draft = deployment_.draft;
     if (!target || !draft || draft->tensor_parallel != target->tensor_parallel) return nullptr;
+    if (deployment_.draft_place && deployment_.draft_place->hardware.name != deployment_.hardware.name) return nullptr;
     Deployment twice = deployment_;
+    twice.draft_place.reset();
     twice.target->tensor_parallel *= 2.0;
     if (std::fmod(twice.target->heads, twice.target->tensor_parallel) != 0.0) return nullptr;
     return std::make_unique<RooflineCost>(std::move(twice));
   }
+  [[nodiscard]] std::unique_ptr<CostModel> draft_with_target() const override {
+    if (!deployment_.draft_place) return nullptr;
+    Deployment together = deployment_;
+    together.draft_place.reset();
+    return std::make_unique<RooflineCost>(std::move(together));
+  }
   [[nodiscard]] std::unique_ptr<CostModel> scaled(double bandwidth, double host) const override {
     Deployment changed = deployment_;
     changed.hardware.bandwidth *= bandwidth;
+    if (changed.draft_place) changed.draft_place->hardware.bandwidth *= bandwidth;
     for (const HostFigure& figure : host_figures()) changed.engine.host.*figure.figure *= host;
     return std::make_unique<RooflineCost>(std::move(changed));
   }
@@ -104,9 +118,35 @@ class RooflineCost final : public CostModel, private Uncertainty, private Deploy
   }
 
   Deployment deployment_;
+  std::optional<Deployment> elsewhere_;  // as the passes of a draft on its own GPU see it
   std::optional<ModelLatency> target_;
   std::optional<ModelLatency> draft_;
 };
+
+// The draft's own GPU, if the config names one. Reports what it cannot hold.
+std::optional<DraftPlace> read_draft_place(const config::Arguments& arguments, const Hardware& hardware,
+                                           const std::optional<ModelShape>& draft, Diagnostics& diagnostics) {
+  if (!arguments.has("draft_hardware")) {
+    for (const char* key : {"draft_link_us", "draft_link_gb_per_s"})
+      if (arguments.has(key))
+        diagnostics.add(arguments.where(key), fmt::format("{} is given without draft_hardware, allowed: with it", key));
+    return std::nullopt;
+  }
+  const Location& where = arguments.where("draft_hardware");
+  if (!draft || draft->on_target()) {
+    diagnostics.add(where, draft ? fmt::format("draft_hardware is given with {}, which reads the target's states and shares its "
+                                               "embeddings, allowed: with a draft that is a whole model",
+                                               draft->name)
+                                 : "draft_hardware is given and no model drafts, allowed: with a draft model");
+    return std::nullopt;
+  }
+  DraftPlace place{read_hardware(arguments.value("draft_hardware"), diagnostics), 0.0, 0.0, false};
+  if (arguments.has("draft_link_us")) place.link_latency = 1e-6 * arguments.number("draft_link_us");
+  place.link_bandwidth = arguments.has("draft_link_gb_per_s") ? 1e9 * arguments.number("draft_link_gb_per_s")
+                                                              : std::min(hardware.link_bandwidth, place.hardware.link_bandwidth);
+  place.link_stated = arguments.has("draft_link_us") || arguments.has("draft_link_gb_per_s");
+  return place;
+}
 
 // The draft, if it is the target's own module for further tokens: "mtp", or the target's file given again.
 config::Value own_module(config::Value draft, const config::Value& target) {
@@ -148,7 +188,8 @@ CostEntry roofline_cost() {
         if (diagnostics.list().size() != before) return nullptr;
         if (draft) take_types_of_target(target, drafted_by, *draft);
         check_element_types(target, "target", hardware, diagnostics);
-        if (draft) check_element_types(*draft, "draft", hardware, diagnostics);
+        std::optional<DraftPlace> place = read_draft_place(arguments, hardware, draft, diagnostics);
+        if (draft) check_element_types(*draft, "draft", place ? place->hardware : hardware, diagnostics);
         if (diagnostics.list().size() != before) return nullptr;
         for (const HostFigure& figure : host_figures())
           if (arguments.has(figure.key)) engine.host.*figure.figure = arguments.number(figure.key);
@@ -157,7 +198,7 @@ CostEntry roofline_cost() {
         if (arguments.has("largest_graph")) engine.largest_graph = static_cast<double>(arguments.integer("largest_graph"));
         if (target.on_target())
           diagnostics.add(arguments.where("target"), "the target is a head that cannot stand alone, allowed: a whole model");
-        if (draft && draft->tensor_parallel > target.tensor_parallel)
+        if (draft && !place && draft->tensor_parallel > target.tensor_parallel)
           diagnostics.add(arguments.where("draft"),
                           fmt::format("the draft's tensor_parallel is {}, allowed: at most the target's {}",
                                       draft->tensor_parallel, target.tensor_parallel));
@@ -176,7 +217,8 @@ CostEntry roofline_cost() {
                               arguments.text("attention"),
                               host_time_unknown,
                               {},
-                              {}};
+                              {},
+                              std::move(place)};
         if (arguments.has("memory_share")) deployment.memory_share = arguments.number("memory_share");
         if (arguments.has("quantized_efficiency")) deployment.quantized_efficiency = arguments.number("quantized_efficiency");
         return make_roofline(std::move(deployment));

@@ -14,6 +14,7 @@ void RoundTime::add(double share, const RoundTime& other) {
   draft_passes += share * other.draft_passes;
   catch_up += share * other.catch_up;
   overhead += share * other.overhead;
+  link += share * other.link;
 }
 
 RoundTime round_time(const CostModel& model, const Workload& workload, int draft_length, double full_rate) {
@@ -54,7 +55,8 @@ RoundTime block_time(const CostModel& model, const Workload& workload, const std
     time.draft += more;
   }
   time.verify = model.pass(Role::target, {workload.batch, verified_rows, workload.context, verified_rows});
-  time.overhead = model.round_overhead(workload.batch);
+  time.link = model.link_seconds(workload.batch, verified_rows);
+  time.overhead = model.round_overhead(workload.batch) + time.link;
   return time;
 }
 
@@ -68,7 +70,7 @@ FactorVector round_slope(const RoundTime& time, const Workload& workload, double
   slope[Factor::draft_pass] = kMicro * time.draft_passes;
   if (speculates) {
     slope[Factor::round] = kMicro;
-    slope[Factor::speculation] += time.overhead;
+    slope[Factor::speculation] += time.overhead - time.link;
   }
   for (double& part : slope.values) part /= time.total();
   return slope.values;
@@ -93,7 +95,8 @@ std::vector<WaterfallStep> waterfall(const RoundTime& time, double tokens_per_ro
   step("communication", verify.communication - time.plain.communication);
   step("launches", verify.launch - time.plain.launch);
   step("sampling", verify.sampling - time.plain.sampling + time.draft.sampling);
-  step("host", verify.host - time.plain.host + time.draft.host + time.overhead);
+  step("host", verify.host - time.plain.host + time.draft.host + time.overhead - time.link);
+  if (time.link > 0.0) step("link", time.link);
   return steps;
 }
 

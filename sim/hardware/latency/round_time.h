@@ -15,6 +15,7 @@ struct RoundTime {
   double catch_up = 0.0;      // the part of it for the token that the draft has not seen after a full acceptance
   PassTime verify;            // one target pass over draft_length + 1 tokens
   double overhead = 0.0;      // outside the passes
+  double link = 0.0;          // the part of it for messages to and from the draft's own GPU
 
   // At draft length 0: one pass without speculation.
   [[nodiscard]] double total() const { return draft.total() + verify.total() + overhead; }

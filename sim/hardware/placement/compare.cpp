@@ -89,6 +89,7 @@ double check_prices(const PlacedBatch& setting, const cost::CostModel& cost, int
     for (const double sequences : {always_whole ? batch : 1.0, batch}) {
       const double plain = cost.pass(cost::Role::target, {sequences, 1.0, context, 1.0}).total();
       double passes = cost.round_overhead(sequences) + plain + round_cost * plain;
+      if (length > 0) passes += cost.link_seconds(sequences, work.verified_rows);
       passes += cost.pass(cost::Role::target, {sequences, work.verified_rows, context, work.verified_rows}).total();
       const double ahead = setting.placement->bonus() == decode::Bonus::none ? length : 0.0;
       for (std::size_t i = 0; i < work.pass_rows.size(); ++i)

@@ -174,6 +174,10 @@ bool Lockstep::draft_runs() const {
   return std::holds_alternative<TokenByToken>(generation_.drafting) || !whole_.pass_rows.empty();
 }
 
+Duration Lockstep::link_time(std::uint64_t sequences, double verified_rows) const {
+  return Duration::from_seconds(generation_.cost->link_seconds(static_cast<double>(sequences), verified_rows));
+}
+
 PassLatency Lockstep::verify_latency() const {
   const draft::BlockWork work = upcoming().work;
   const double rows = work.verified_rows;

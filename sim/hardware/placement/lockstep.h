@@ -85,6 +85,8 @@ class Lockstep {
   [[nodiscard]] PassLatency draft_pass_latency(std::uint64_t batch, const draft::BlockWork& block, std::size_t index,
                                                double context) const;
   [[nodiscard]] PassLatency draft_latency(std::uint64_t batch, const draft::BlockWork& block, double context, double extra) const;
+  // Messages between the target's GPUs and the draft's own, there and back, of a round of this many sequences.
+  [[nodiscard]] Duration link_time(std::uint64_t sequences, double verified_rows) const;
   // The target's pass over the drafted tokens and the token before them; with the round's overhead if there are drafts.
   [[nodiscard]] PassLatency verify_latency() const;
 

@@ -31,14 +31,20 @@ class SerialRun final : public Lockstep {
   void begin() {
     draft_ = draft_latency(size(), upcoming().work, context(), catch_up_share());
     verify_ = verify_latency();
-    gpu_.request(draft_.total(), [this] { gpu_.request(verify_.total(), [this] { finish(); }); });
+    link_ = draft_length() > 0 ? link_time(size(), upcoming().work.verified_rows) : Duration();
+    const auto verify = [this] { gpu_.request(verify_.total(), [this] { finish(); }); };
+    if (link_ > Duration())
+      gpu_.request(draft_.total(), [this, verify] { engine_.schedule_after(link_, verify); });
+    else
+      gpu_.request(draft_.total(), verify);
   }
   void finish() {
     const BatchRound outcome = finish_round();
     book(&Parts::draft, draft_, result_.draft_busy);
+    spend(&Parts::network, link_);
     book(&Parts::verify, verify_, result_.target_busy);
     waste(draft_.total(), outcome.accepted, outcome.drafted);
-    span(lane_, "draft", since(draft_.total() + verify_.total()), draft_.total(), outcome);
+    span(lane_, "draft", since(draft_.total() + link_ + verify_.total()), draft_.total(), outcome);
     span(lane_, "verify", since(verify_.total()), verify_.total(), outcome);
     if (!done()) begin();
   }
@@ -52,6 +58,7 @@ class SerialRun final : public Lockstep {
   engine::Timeline::Lane lane_;
   PassLatency draft_;
   PassLatency verify_;
+  Duration link_;  // of a draft on its own GPU: messages there and back
 };
 
 class Serial final : public Placement {
@@ -65,7 +72,11 @@ class Serial final : public Placement {
 }  // namespace
 
 PlacementEntry serial_placement() {
-  return {{"serial", "one GPU: draft, then verify", "Leviathan et al., arXiv 2211.17192", {}, ""},
+  return {{"serial",
+           "draft, then verify: on one GPU, or in turn with the draft on cost.draft_hardware",
+           "Leviathan et al., arXiv 2211.17192",
+           {},
+           ""},
           [](const config::Arguments&, Diagnostics&) { return std::make_unique<Serial>(); }};
 }
 

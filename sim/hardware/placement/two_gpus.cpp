@@ -42,11 +42,13 @@ class OverlappedRun final : public Lockstep {
   // Neither GPU is busy: this many sequences get a block for the text as it is now.
   void draft_again(std::uint64_t sequences, const Upcoming& block) {
     draft_ = draft_latency(sequences, block.work, context(), 0.0);
+    const Duration link = link_time(sequences, block.work.verified_rows);
     block_ += draft_.total();
     result_.draft_busy += draft_.total();
     spend(&Parts::draft, draft_.total(), draft_);
+    spend(&Parts::network, link);
     span(draft_lane_, "draft", engine_.now(), draft_.total(), round(), sequences);
-    engine_.schedule_after(draft_.total(), [this] { verify(); });
+    engine_.schedule_after(draft_.total() + link, [this] { verify(); });
   }
 
   void verify() {
@@ -54,7 +56,9 @@ class OverlappedRun final : public Lockstep {
     batch_ = size();
     verify_ = verify_latency();
     // The next block continues the one that is being verified; the draft assumes that its first path is accepted.
-    ahead_ = draft_latency(batch_, ahead(), ahead_context(), 0.0);
+    const draft::BlockWork block = ahead();
+    ahead_ = draft_latency(batch_, block, ahead_context(), 0.0);
+    ahead_link_ = link_time(batch_, block.verified_rows);
     engine_.schedule_after(
         verify_.total(), [this] { verified(); }, engine::kNormal, 1);
   }
@@ -78,7 +82,8 @@ class OverlappedRun final : public Lockstep {
     else
       span(draft_lane_, "draft in vain", began_, drafted, outcome.round + 1, batch_, "terrible");
     if (done()) return;
-    const SimTime ready = std::max(engine_.now(), began_ + drafted);
+    // The outcome of the round before reaches the draft, and the next block the target, while the target verifies.
+    const SimTime ready = std::max(engine_.now(), began_ + drafted + (outcome.full > 0 ? ahead_link_ : Duration()));
     spend(&Parts::waiting, ready - engine_.now());
     rejected_ = outcome.rejected;
     engine_.schedule_at(ready, [this] { rejected_ > 0 ? draft_again(rejected_, upcoming_of_missed()) : verify(); });
@@ -91,6 +96,7 @@ class OverlappedRun final : public Lockstep {
   PassLatency draft_;
   PassLatency verify_;
   PassLatency ahead_;
+  Duration ahead_link_;
   Duration block_;  // time of drafting the block under verification
   SimTime began_;
   std::uint64_t batch_ = 0;
@@ -118,7 +124,8 @@ PlacementEntry two_gpus_placement() {
        "ended: a round takes alpha^K max(draft, verify) + (1 - alpha^K)(verify + draft) for one sequence. Full acceptance adds "
        "no bonus token, because the next block was drafted before the target's own token was known: (1 - alpha^K) / (1 - "
        "alpha) tokens per round. In a batch the sequences that rejected draft again while the others wait. Draft passes take "
-       "the time of the cost model; a second GPU makes them neither faster nor slower. With trees the next tree is drafted "
+       "the time of the cost model: on another kind of GPU if cost.draft_hardware names one, whose messages (cost.draft_link_us) "
+       "lengthen each block's drafting. With trees the next tree is drafted "
        "after the path of first children, each the likeliest of its siblings or the first that was drawn: K is that path's "
        "length and alpha^K the probability that it is accepted; a path that ends elsewhere keeps the target's own token, and "
        "the pre-drafted tree is lost. A block after an empty block is lost too. A draft length policy chooses the pre-drafted "

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace specsim::logs {
 
@@ -370,6 +371,31 @@ std::string table_file(const Findings& findings) {
     figures = fmt::format("mean_acceptance_length: {:.4g}, draft_length: {}", findings.mean_length.value, findings.draft_length);
   }
   return figures.empty() ? "" : fmt::format("{{temperature: T, selection: argmax, {}}}", figures);
+}
+
+std::vector<AtContext> by_context(const ReportedAcceptance& acceptance) {
+  std::map<int, AtContext> classes;
+  for (const AtContext& one : acceptance.contexts) {
+    AtContext& own = classes[static_cast<int>(std::floor(std::log2(std::max(one.context, 1.0))))];
+    own.context += one.rounds * one.context;
+    own.rounds += one.rounds;
+    own.accepted += one.accepted;
+  }
+  std::vector<AtContext> list;
+  for (auto& [power, own] : classes) {
+    own.context /= own.rounds;
+    list.push_back(own);
+  }
+  return list;
+}
+
+std::string context_table(const std::vector<AtContext>& classes, int draft_length) {
+  if (classes.size() < 2 || draft_length < 1) return "";
+  std::vector<std::string> entries;
+  for (const AtContext& one : classes)
+    entries.push_back(fmt::format("{{context: {:.0f}, mean_acceptance_length: {:.4g}, draft_length: {}}}", one.context,
+                                  1.0 + one.accepted / one.rounds, draft_length));
+  return fmt::format("{{by_context: [{}]}}", fmt::join(entries, ", "));
 }
 
 std::string serve_options(const Findings& findings) {

@@ -57,6 +57,11 @@ std::string serve_options(const Findings& findings);
 // The same as a table of acceptance, in which the user must fill in the temperature; "" if the text does not give enough figures.
 std::string table_file(const Findings& findings);
 
+// The acceptance by context in classes of doubling width: [2^n, 2^(n + 1)). `context` is the mean over its rounds.
+std::vector<AtContext> by_context(const ReportedAcceptance& acceptance);
+// These classes as a table of acceptance for plan and serve; "" with fewer than two, or without a draft length.
+std::string context_table(const std::vector<AtContext>& classes, int draft_length);
+
 // The closed form of a chain whose draft tokens are each accepted with probability alpha once reached: the mean tokens emitted
 // per round, and the alpha for a given mean. Leviathan et al., arXiv 2211.17192, equation 1.
 double length_of(double alpha, int draft_length);

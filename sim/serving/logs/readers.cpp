@@ -218,7 +218,8 @@ std::span<const Reader> readers() {
       // python/sglang/srt/managers/scheduler_metrics_mixin.py, log_decode_stats.
       Reader{LogKind::sglang_log, Form::line, "Decode batch", "accept len:", "gen throughput",
        {R::rough_length, R::running},
-       {{{R::rough_length, "accept len:"}, {R::running, "#running-req:"}, {R::rate, "accept rate:"}}},
+       {{{R::rough_length, "accept len:"}, {R::running, "#running-req:"}, {R::rate, "accept rate:"},
+        {R::cached, "#token:"}, {R::cached, "#full token:"}}},
        false, 0.0, 0.0051, &LogReader::take_sglang},
       // llama.cpp's server for each request (tools/server/server-context.cpp, server_slot::print_timings), in three versions; the
       // newest prints the rates with -lv 4 on the next line.

@@ -17,6 +17,7 @@ namespace specsim::logs {
 enum class Role {
   none,
   answers,            // requests that the other figures are of
+  cached,             // cached tokens of all requests running at that time
   running,            // requests running at that time
   rounds,             // rounds that had a draft
   rounds_per_answer,  // their mean over the answers

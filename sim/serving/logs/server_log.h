@@ -57,6 +57,13 @@ struct Sample {
   double judged = 0.0;
 };
 
+// The acceptance at one context: the mean of the sequences that a line is of.
+struct AtContext {
+  double context = 0.0;   // cached tokens of a sequence
+  double rounds = 0.0;    // with a draft
+  double accepted = 0.0;  // draft tokens
+};
+
 // Sums over all lines of one kind and one draft length; lines weigh by their rounds.
 struct ReportedAcceptance {
   LogKind kind = LogKind::vllm_log;
@@ -79,6 +86,7 @@ struct ReportedAcceptance {
   std::vector<double> accepted_at;  // rounds that accepted the draft token of this position; empty: not in the text
   double alone_accepted = 0.0;      // draft tokens accepted regardless of those before them, of `drafted`: V0 of vLLM
   std::vector<Sample> samples;
+  std::vector<AtContext> contexts;  // line by line; empty: not in the text
   // Printed figures that contradict the counts next to them, beyond their rounding.
   std::size_t contradictions = 0;      // lines with such figures
   std::size_t last_contradiction = 0;  // the last of these lines
@@ -190,7 +198,8 @@ class LogReader : private JsonUser {
   struct SglangLine {
     double requests;
     double length;
-    double rate;  // NaN: not printed
+    double rate;               // NaN: not printed
+    double cached = kNotSaid;  // tokens of all requests
   };
   // The values of one scrape for one set of labels; NaN: not yet.
   struct SglangGauges {

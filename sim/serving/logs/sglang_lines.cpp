@@ -50,7 +50,8 @@ void LogReader::take_sglang(const Reader& /*reader*/, Report& report) {
     return;
   }
   seen(of(LogKind::sglang_log, 0));
-  sglang_.push_back({std::max(report.number(Role::running), 1.0), length, report.number(Role::rate)});
+  sglang_.push_back(
+      {std::max(report.number(Role::running), 1.0), length, report.number(Role::rate), report.number(Role::cached)});
 }
 
 void LogReader::finish_sglang() { finish_sglang_lines(LogKind::sglang_log, sglang_, 0.0051, 0); }
@@ -139,6 +140,7 @@ void LogReader::finish_sglang_lines(LogKind kind, const std::vector<SglangLine>&
     all.rounds += rounds;
     all.accepted += rounds * (one.length - 1.0);
     add_sample(all, {rounds, rounds * (one.length - 1.0), 0.0});
+    if (one.cached > 0.0) all.contexts.push_back({one.cached / one.requests, rounds, rounds * (one.length - 1.0)});
   }
   if (told > 0 && !rated && longest <= told + 1.0 + rounding) {
     fitting = 1;

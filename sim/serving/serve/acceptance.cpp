@@ -19,15 +19,16 @@ namespace {
 class RateAcceptance final : public Acceptance {
  public:
   using Class = ClassRates::Class;
-  RateAcceptance(std::vector<Class> classes, rng::Key key) : classes_(std::move(classes)), key_(key) {
-    for (const Class& one : classes_) {
-      std::vector<std::uint64_t> limits;
-      for (const double rate : one.rates) limits.push_back(static_cast<std::uint64_t>(std::llround(rate * 0x1.0p32)));
-      limits_.push_back(std::move(limits));
-    }
+  RateAcceptance(std::vector<Class> classes, rng::Key key, RequestContexts contexts)
+      : classes_(std::move(classes)), key_(key), contexts_(std::move(contexts)) {
+    for (const Class& one : classes_) limits_.push_back(limits_of(one.rates));
   }
   [[nodiscard]] std::uint32_t accepted(arrivals::RequestId request, std::uint32_t emitted, std::uint32_t drafted) const override {
-    const std::vector<std::uint64_t>& limits = limits_[class_of(request)];
+    const std::size_t own = class_of(request);
+    const std::vector<spec::ContextRates>& by_context = classes_[own].by_context;
+    const std::vector<std::uint64_t> here =
+        by_context.empty() ? std::vector<std::uint64_t>() : limits_of(spec::rates_at(by_context, context_of(request, emitted)));
+    const std::vector<std::uint64_t>& limits = by_context.empty() ? limits_[own] : here;
     std::uint32_t place = 0;
     rng::Block block{};
     std::uint32_t drawn = ~std::uint32_t{0};
@@ -47,8 +48,9 @@ class RateAcceptance final : public Acceptance {
     for (const Class& one : classes_) {
       double tokens = 1.0;
       double reached = 1.0;
+      const PlaceRates rates = one.by_context.empty() ? one.rates : spec::rates_at(one.by_context, contexts_.mean);
       for (int place = 0; place < draft_length; ++place) {
-        reached *= one.rates[std::min<std::size_t>(static_cast<std::size_t>(place), one.rates.size() - 1)];
+        reached *= spec::rate_of_position(rates, static_cast<std::size_t>(place));
         tokens += reached;
       }
       sum += (one.up_to - before) * tokens;
@@ -72,8 +74,17 @@ class RateAcceptance final : public Acceptance {
   }
 
  private:
+  static std::vector<std::uint64_t> limits_of(const PlaceRates& rates) {
+    std::vector<std::uint64_t> limits;
+    for (const double rate : rates) limits.push_back(static_cast<std::uint64_t>(std::llround(rate * 0x1.0p32)));
+    return limits;
+  }
+  [[nodiscard]] double context_of(arrivals::RequestId request, std::uint32_t emitted) const {
+    return (request < contexts_.prompts.size() ? contexts_.prompts[request] : 0.0) + emitted;
+  }
   std::vector<Class> classes_;
   rng::Key key_;
+  RequestContexts contexts_;
   std::vector<std::vector<std::uint64_t>> limits_;  // [class][place]: of 2^32
 };
 
@@ -119,12 +130,18 @@ class StatedRounds final : public Rounds {
 
 std::unique_ptr<Rounds> Acceptance::rounds() const { return std::make_unique<StatedRounds>(*this); }
 
-std::unique_ptr<Acceptance> make_acceptance(const StatedAcceptance& stated, rng::Key key) {
+bool needs_contexts(const StatedAcceptance& stated) {
+  const auto* const own = std::get_if<ClassRates>(&stated);
+  return own != nullptr && std::any_of(own->classes.begin(), own->classes.end(),
+                                       [](const ClassRates::Class& one) { return !one.by_context.empty(); });
+}
+
+std::unique_ptr<Acceptance> make_acceptance(const StatedAcceptance& stated, rng::Key key, RequestContexts contexts) {
   return std::visit(
       [&](const auto& own) -> std::unique_ptr<Acceptance> {
         using Own = std::decay_t<decltype(own)>;
         if constexpr (std::is_same_v<Own, ClassRates>)
-          return std::make_unique<RateAcceptance>(own.classes, key);
+          return std::make_unique<RateAcceptance>(own.classes, key, std::move(contexts));
         else if constexpr (std::is_same_v<Own, ReplayedUniforms>)
           return std::make_unique<ReplayedAcceptance>(own);
         else if constexpr (std::is_same_v<Own, RecordedPrefixes>)
@@ -139,8 +156,10 @@ int stated_places(const StatedAcceptance& stated) {
   const auto* const own = std::get_if<ClassRates>(&stated);
   if (own == nullptr) return kMaxDraftLength;
   std::size_t least = kMaxDraftLength;
-  for (const ClassRates::Class& one : own->classes)
+  for (const ClassRates::Class& one : own->classes) {
     if (!one.everywhere) least = std::min(least, one.rates.size());
+    for (const spec::ContextRates& at : one.by_context) least = std::min(least, at.rates.size());
+  }
   return static_cast<int>(least);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "sim/experiments/spec/cell.h"
+#include "sim/experiments/spec/context_rates.h"
 #include "sim/foundation/base/error.h"
 #include "sim/foundation/config/value.h"
 #include "sim/foundation/rng/philox.h"
@@ -94,6 +95,7 @@ struct ClassRates {
     PlaceRates rates;
     bool everywhere = false;  // the config gives one rate for all places, so that it holds for drafts of any length
     std::string name = {};
+    std::vector<spec::ContextRates> by_context = {};  // in place of `rates`, by the request's context; empty: the same at all
   };
   std::vector<Class> classes;
 };
@@ -118,8 +120,14 @@ using StatedAcceptance = std::variant<ClassRates, ReplayedUniforms, RecordedPref
 
 // `acceptance:` of a config. nullopt after reporting.
 std::optional<StatedAcceptance> read_acceptance(const config::Value& value, Diagnostics& diagnostics);
+// The contexts of requests, for acceptance that depends on them.
+struct RequestContexts {
+  std::vector<std::uint32_t> prompts;  // [request]: tokens before its output
+  double mean = 0.0;                   // of all rounds; policies plan with it
+};
+bool needs_contexts(const StatedAcceptance& stated);
 // Drawn with the random numbers of `key`.
-std::unique_ptr<Acceptance> make_acceptance(const StatedAcceptance& stated, rng::Key key);
+std::unique_ptr<Acceptance> make_acceptance(const StatedAcceptance& stated, rng::Key key, RequestContexts contexts = {});
 // How many places of a draft have a probability of their own; later places use the last one. kMaxDraftLength if all have.
 int stated_places(const StatedAcceptance& stated);
 

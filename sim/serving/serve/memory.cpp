@@ -16,12 +16,11 @@ using config::Type;
 constexpr double kMostBlocks = 4e9;
 constexpr double kGib = 0x1.0p30;
 
-// Blocks of a pool that fills `utilization` of the GPU's memory together with the weights.
-std::uint32_t blocks_in_memory(const config::Arguments& kv, const cost::CostModel& cost, const ServerMemory& memory,
-                               std::optional<int> draft_length, std::uint32_t block_tokens, Diagnostics& diagnostics) {
-  const bool speculative = draft_length.has_value();
-  const cost::Kept kept = speculative ? cost::Kept::both : cost::Kept::target;
-  const cost::Deployment* const deployment = cost.deployment();
+// Blocks of a pool that fills `utilization` of the memory of `deployment`'s GPU together with the weights of the kept models.
+std::uint32_t blocks_on(const cost::Deployment* deployment, cost::Kept kept, const config::Arguments& kv,
+                        const cost::CostModel& cost, const ServerMemory& memory, std::optional<int> draft_length,
+                        std::uint32_t block_tokens, Diagnostics& diagnostics) {
+  const bool speculative = draft_length.has_value() && kept != cost::Kept::draft;
   // While a request runs, it holds a state of linear attention for each token that it may draft, and one more. Slots of drafts in
   // the paged cache are taken per step, by the scheduler.
   const bool keeps_states = deployment != nullptr && deployment->target && deployment->target->recurrent_bytes() > 0.0;
@@ -47,6 +46,7 @@ std::uint32_t blocks_in_memory(const config::Arguments& kv, const cost::CostMode
                         : memory.share == cost::MemoryShare::weights_and_cache ? 0.0
                                                                                : kFlatGib * kGib;
   const double all = deployment->hardware.memory_bytes - cost::kDriverBytes;
+  const std::string whose = none->device.empty() ? "" : none->device + ": ";
   const double used = none->needed_bytes() + beside + kv.number("graphs_gib") * kGib;
   const double left = memory.share == cost::MemoryShare::cache_of_rest ? (all - used) * kv.number("utilization")
                                                                        : all * kv.number("utilization") - used;
@@ -54,15 +54,26 @@ std::uint32_t blocks_in_memory(const config::Arguments& kv, const cost::CostMode
   if (!(blocks >= 2.0)) {
     diagnostics.add(
         kv.where("utilization"),
-        fmt::format("weights take {:.2f} GiB and activations {:.2f} GiB, which {}, allowed: room for two blocks: use more GPUs "
+        fmt::format("{}weights take {:.2f} GiB and activations {:.2f} GiB, which {}, allowed: room for two blocks: use more GPUs "
                     "(tensor_parallel), a larger utilization, weights of fewer bits, or fewer requests at once, because "
                     "activations are set aside for them",
-                    none->needed_bytes() / kGib, beside / kGib,
+                    whose, none->needed_bytes() / kGib, beside / kGib,
                     left < 0.0 ? fmt::format("is {:.2f} GiB more than available", -left / kGib)
                                : fmt::format("leaves {:.2f} GiB for the cache", left / kGib)));
     return 2;
   }
   return static_cast<std::uint32_t>(std::min(blocks, kMostBlocks));
+}
+
+// Blocks of the pool in memory. A draft on its own GPU has its cache there: the smaller of the two pools limits.
+std::uint32_t blocks_in_memory(const config::Arguments& kv, const cost::CostModel& cost, const ServerMemory& memory,
+                               std::optional<int> draft_length, std::uint32_t block_tokens, Diagnostics& diagnostics) {
+  const cost::Deployment* const deployment = cost.deployment();
+  const cost::Kept kept = draft_length ? cost::Kept::both : cost::Kept::target;
+  const std::uint32_t blocks = blocks_on(deployment, kept, kv, cost, memory, draft_length, block_tokens, diagnostics);
+  if (!draft_length || deployment == nullptr || !deployment->draft_place) return blocks;
+  const cost::Deployment alone = cost::alone_on_draft_place(*deployment);
+  return std::min(blocks, blocks_on(&alone, cost::Kept::draft, kv, cost, memory, draft_length, block_tokens, diagnostics));
 }
 
 std::uint32_t block_of(const config::Arguments& kv, const cost::CostModel* cost, const ServerMemory& memory, int draft_length) {

@@ -1,5 +1,6 @@
 // Reads acceptance from a config.
 #include "sim/foundation/base/text_file.h"
+#include "sim/foundation/base/token.h"
 #include "sim/foundation/config/fields.h"
 #include "sim/foundation/report/csv.h"
 #include "sim/serving/serve/acceptance.h"
@@ -48,8 +49,22 @@ const config::Fields<ClassParams>& class_fields() {
   return fields;
 }
 
+struct ContextParams {
+  Rates rates;
+  double context = 0.0;
+};
+const config::Fields<ContextParams>& context_fields() {
+  using P = ContextParams;
+  static const config::Fields<P> fields = {
+      {&P::rates, rate_fields()},
+      {"context", &P::context, "cached tokens of a sequence at which the rates hold", config::between(0, 1e9), config::required},
+  };
+  return fields;
+}
+
 struct AcceptanceParams {
   Rates rates;
+  config::Value by_context;
   config::Value classes;
   config::Value replay;
   config::Value trace;
@@ -59,6 +74,8 @@ const config::Fields<AcceptanceParams>& acceptance_fields() {
   using P = AcceptanceParams;
   static const config::Fields<P> fields = {
       {&P::rates, rate_fields()},
+      {"by_context", &P::by_context,
+       "rates by context: each {context, and its rates}, linear in between; a request's cached tokens decide", config::as_list},
       {"classes", &P::classes, "kinds of requests: each {share, and its rates}", config::as_list},
       {"replay", &P::replay, "a CSV of request,position,uniform in place of random numbers"},
       {"trace", &P::trace, "recorded acceptance, JSONL: request i is its record i"},
@@ -99,6 +116,27 @@ PlaceRates read_rates(const config::Arguments& arguments, const Rates& rates, Di
   if (conditional.empty())
     diagnostics.add(arguments.where("position_rates"), "position_rates is empty, allowed: a rate for each position");
   return conditional;
+}
+
+// Empty after reporting.
+std::vector<spec::ContextRates> read_contexts(const config::Value& list, Diagnostics& diagnostics) {
+  const std::size_t before = diagnostics.list().size();
+  std::vector<spec::ContextRates> contexts;
+  for (const config::Value& item : list.items) {
+    const config::Arguments own = config::read_arguments(item, context_fields(), {}, "by_context of acceptance", diagnostics);
+    if (diagnostics.list().size() != before) return {};
+    const ContextParams one = context_fields().read(own);
+    if (!contexts.empty() && one.context <= contexts.back().context)
+      diagnostics.add(own.where("context"), fmt::format("context {:g} follows {:g}, allowed: contexts that rise", one.context,
+                                                        contexts.back().context));
+    contexts.push_back({one.context, read_rates(own, one.rates, diagnostics)});
+    if (own.has("alpha")) contexts.back().rates.resize(kMaxDraftLength, one.rates.alpha);  // it holds for drafts of any length
+    if (diagnostics.list().size() != before) return {};
+  }
+  if (contexts.size() < 2)
+    diagnostics.add(list.where, fmt::format("by_context has {} entries, allowed: two or more; one alone is given without it",
+                                            contexts.size()));
+  return contexts;
 }
 
 std::unordered_map<std::uint64_t, double> read_uniforms(const config::Value& file, Diagnostics& diagnostics) {
@@ -145,7 +183,7 @@ std::optional<StatedAcceptance> read_acceptance(const config::Value& value, Diag
   if (arguments.has("kind") && !arguments.has("trace"))
     diagnostics.add(arguments.where("kind"), "kind is given without trace, allowed: with trace");
   if (arguments.has("trace")) {
-    for (const char* const other : {"position_rates", "conditional_rates", "alpha", "classes", "replay"})
+    for (const char* const other : {"position_rates", "conditional_rates", "alpha", "classes", "replay", "by_context"})
       if (arguments.has(other))
         diagnostics.add(arguments.where(other), fmt::format("{} is given together with trace, allowed: one of them", other));
     if (diagnostics.list().size() != before) return std::nullopt;
@@ -153,6 +191,16 @@ std::optional<StatedAcceptance> read_acceptance(const config::Value& value, Diag
   }
   if (diagnostics.list().size() != before) return std::nullopt;
   std::vector<ClassRates::Class> classes;
+  if (arguments.has("by_context")) {
+    for (const char* const other : {"position_rates", "conditional_rates", "alpha", "classes", "replay"})
+      if (arguments.has(other))
+        diagnostics.add(arguments.where(other), fmt::format("{} is given together with by_context, allowed: one of them", other));
+    if (diagnostics.list().size() != before) return std::nullopt;
+    std::vector<spec::ContextRates> contexts = read_contexts(params.by_context, diagnostics);
+    if (diagnostics.list().size() != before) return std::nullopt;
+    classes.push_back({1.0, contexts.front().rates, true, "", std::move(contexts)});
+    return ClassRates{std::move(classes)};
+  }
   if (arguments.has("classes")) {
     double share = 0.0;
     for (const config::Value& item : params.classes.items) {

@@ -10,15 +10,6 @@
 
 namespace specsim::serve {
 
-namespace {
-
-void add_draft(const cost::PassTime& pass, StepLatency::Parts& parts) {
-  parts.draft += pass.total();
-  parts.work_joules += pass.work_joules;
-}
-
-}  // namespace
-
 StepLatency::Parts StepLatency::parts(const StepWork& work, int draft_length) const {
   const double n = work.requests();
   const cost::PassTime target = cost_->mixed_pass(cost::Role::target, work.prompts, work.decoding, work.logits, work.peers);
@@ -30,7 +21,7 @@ StepLatency::Parts StepLatency::parts(const StepWork& work, int draft_length) co
     if (keeps_draft_) add_draft(cost_->mixed_draft_pass(work.prompts, work.decoding), parts);
     return parts;
   }
-  parts.draft = cost_->round_overhead(n);
+  parts.draft = cost_->round_overhead(n) + cost_->link_seconds(n, draft_length + 1.0);
   if (method_ == DraftMethod::ngram) return parts;
   if (work.draft_rows != nullptr) {
     add_passes(work, parts);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "sim/hardware/latency/cost_model.h"
+#include "sim/hardware/latency/energy.h"
 #include "sim/serving/arrivals/request_trace.h"
 
 #include <vector>
@@ -62,7 +63,11 @@ class StepLatency {
   // `keeps_draft`: the server may draft again later. A step without drafts then still computes its rows in one pass of the draft,
   // whose cache would otherwise have gaps (vLLM's pull requests 51575 and 53426). The model must live longer.
   StepLatency(const cost::CostModel& cost, DraftMethod method, HostTime host, bool keeps_draft = false)
-      : cost_(&cost), method_(method), host_(host), keeps_draft_(keeps_draft && method != DraftMethod::ngram) {}
+      : cost_(&cost),
+        method_(method),
+        host_(host),
+        keeps_draft_(keeps_draft && method != DraftMethod::ngram),
+        draft_gpus_(cost::draft_gpus_per_target_gpu(cost)) {}
   // The time of a step at whose end `draft_length` draft tokens are made for the next one.
   [[nodiscard]] StepTime time(const StepWork& work, int draft_length) const;
   // The time of a step whose sequences draft one after another, at batch 1, before the target computes its rows: in batches of at
@@ -81,6 +86,11 @@ class StepLatency {
  private:
   // Rounds to whole picoseconds; throws BadInput for a step beyond simulated time.
   [[nodiscard]] static StepTime rounded(const Parts& time);
+  // Adds a pass of the draft.
+  void add_draft(const cost::PassTime& pass, Parts& parts) const {
+    parts.draft += pass.total();
+    parts.work_joules += draft_gpus_ * pass.work_joules;
+  }
   // Adds the draft's passes by StepWork::draft_rows.
   void add_passes(const StepWork& work, Parts& parts) const;
 
@@ -88,6 +98,7 @@ class StepLatency {
   DraftMethod method_;
   HostTime host_;
   bool keeps_draft_;
+  double draft_gpus_;
 };
 
 }  // namespace specsim::serve
