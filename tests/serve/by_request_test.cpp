@@ -25,7 +25,7 @@ cost: {{model: affine, target_fixed_ms: 10}}
                      scheduler, requests, lengths, policy, acceptance);
 }
 
-load::Served run(const std::string& yaml) { return tests::run_server(tests::server(yaml)); }
+load::ServeResult run(const std::string& yaml) { return tests::run_server(tests::server(yaml)); }
 
 constexpr const char* kSure = "alpha: 1";
 constexpr const char* kClasses = "classes: [{share: 0.5, alpha: 1, name: code}, {share: 0.5, alpha: 0, name: prose}]";
@@ -39,7 +39,7 @@ TEST_CASE("requests near their limit draft nothing", "[serve]") {
   // there are 30, 26, 22, 18, 14 left. Drafting stops when fewer than 18 are left: 4 rounds, then 14 of one token. Mutants: with
   // drafts to the end there are 8 rounds; if none are made with 18 left, 3 and 18.
   for (const char* const scheduler : {"kind: vllm_v1, async: false", "kind: sglang", "kind: trtllm"}) {
-    const load::Served served = run(alone("draft_length: 3, least_left: 18", kSure, "prompt: 16, output: 31", scheduler));
+    const load::ServeResult served = run(alone("draft_length: 3, least_left: 18", kSure, "prompt: 16, output: 31", scheduler));
     for (const serve::Sequence& one : served.result.sequences) {
       CHECK(one.rounds == 4 + 14);
       CHECK(one.drafted == 4 * 3);
@@ -51,7 +51,7 @@ TEST_CASE("requests near their limit draft nothing", "[serve]") {
 TEST_CASE("long requests draft nothing", "[serve]") {
   // Up to 30 tokens: after 17, 21, 25 and 29 tokens there are drafts, after 33 none. Of 41 output tokens, 17 come in four rounds
   // and with the prompt, and 24 alone. A prompt of 64 never drafts.
-  const load::Served served = run(alone("draft_length: 3, longest_context: 30", kSure, "prompt: {list: [16, 64]}, output: 41"));
+  const load::ServeResult served = run(alone("draft_length: 3, longest_context: 30", kSure, "prompt: {list: [16, 64]}, output: 41"));
   for (std::size_t i = 0; i < served.result.sequences.size(); ++i) {
     const serve::Sequence& one = served.result.sequences[i];
     CHECK(one.drafted == (one.prompt == 16 ? 4U * 3U : 0U));
@@ -61,7 +61,7 @@ TEST_CASE("long requests draft nothing", "[serve]") {
 
 TEST_CASE("a request whose drafts are rejected stops", "[serve]") {
   // Nothing of prose is accepted: it drafts in the first five rounds. All of code is: it never stops.
-  const load::Served served = run(alone("draft_length: 3, window: 5, least_accepted: 1", kClasses, "prompt: 16, output: 41"));
+  const load::ServeResult served = run(alone("draft_length: 3, window: 5, least_accepted: 1", kClasses, "prompt: 16, output: 41"));
   std::size_t prose = 0;
   for (const serve::Sequence& one : served.result.sequences) {
     const bool code = one.accepted > 0;
@@ -79,7 +79,7 @@ TEST_CASE("classes draft by themselves and have figures of their own", "[serve]"
     const std::string yaml = alone("draft_length: 3, classes: [3, 0]", kClasses, "prompt: 16, output: 41", scheduler, 200);
     const load::ServeExperiment experiment = tests::server(yaml);
     const arrivals::RequestTrace workload = load::make_requests(experiment);
-    const load::Served served = load::serve(experiment, workload, {});
+    const load::ServeResult served = load::serve(experiment, workload, {});
     const std::vector<load::ClassSummary> classes = load::class_summaries(experiment, workload, served.result);
     REQUIRE(classes.size() == 2);
     CHECK(classes[0].name == "code");
@@ -95,7 +95,7 @@ TEST_CASE("classes draft by themselves and have figures of their own", "[serve]"
     CHECK(classes[0].summary.drafted == served.summary.drafted);
     CHECK(classes[0].summary.life_ms[0] == Approx(0.0));
     // The same requests without speculation.
-    const load::Served plain = load::serve(load::without_speculation(experiment), workload, {});
+    const load::ServeResult plain = load::serve(load::without_speculation(experiment), workload, {});
     const std::vector<load::ClassSummary> without = load::class_summaries(experiment, workload, plain.result);
     CHECK(without[0].summary.completed == classes[0].summary.completed);
     CHECK(without[0].summary.tpot_ms.mean == Approx(10.0));

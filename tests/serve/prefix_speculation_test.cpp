@@ -22,14 +22,14 @@ namespace {
 constexpr const char* kHead = "  speculation: {policy: {kind: fixed, draft_length: 3}, acceptance: {alpha: 0}}\n";
 constexpr const char* kAffine = "cost: {model: affine, target_fixed_ms: 1, draft_fixed_ms: 0.5, draft_ms_per_token: 0.01}\n";
 
-std::vector<std::uint32_t> found(const load::Served& served) {
+std::vector<std::uint32_t> found(const load::ServeResult& served) {
   std::vector<std::uint32_t> list;
   for (const serve::Sequence& one : served.result.sequences) list.push_back(one.found);
   return list;
 }
 
 // Conservation: each token of an admitted prompt was found or computed in a step.
-void check_rows(const load::Served& served) {
+void check_rows(const load::ServeResult& served) {
   const serve::ServerTotals& totals = served.result.totals.front();
   const std::uint64_t prompts = totals.rows - totals.rounds - totals.draft_rows;
   CHECK(static_cast<double>(prompts) == served.summary.prefix_lookup_tokens - served.summary.prefix_hit_tokens);
@@ -58,7 +58,7 @@ struct Shared {
   std::uint32_t tokens = 0;
   bool earlier_turn = false;
 };
-std::vector<Shared> shared_tokens(const load::Served& served) {
+std::vector<Shared> shared_tokens(const load::ServeResult& served) {
   std::vector<Shared> list;
   for (const serve::Sequence& one : served.result.sequences) {
     const bool first = one.prompt == kPrefix + kFresh;
@@ -71,7 +71,7 @@ std::uint32_t whole(std::uint32_t tokens, std::uint32_t block) { return tokens /
 
 void check_conversations(const std::string& scheduler, std::uint32_t block, const char* speculation,
                          const std::function<std::uint32_t(const Shared&)>& expected) {
-  const load::Served served =
+  const load::ServeResult served =
       tests::run_server(tests::server(conversations(scheduler, fmt::format("block: {}, tokens: 1000000", block), speculation)));
   std::vector<std::uint32_t> wanted;
   for (const Shared& one : shared_tokens(served)) wanted.push_back(expected(one));
@@ -119,7 +119,7 @@ TEST_CASE("llama.cpp's slot keeps its text and the draft's", "[serve]") {
     return tests::run_server(tests::server(
         conversations(fmt::format("kind: llama_cpp, slots: 1, context: 2048, cache_prompt: {}", keeps), "block: 16", kHead)));
   };
-  const load::Served kept = run(true);
+  const load::ServeResult kept = run(true);
   std::vector<std::uint32_t> wanted;
   // Hashes show whole blocks of 16 tokens; the answer's last token was never computed.
   for (const Shared& one : shared_tokens(kept))
@@ -127,7 +127,7 @@ TEST_CASE("llama.cpp's slot keeps its text and the draft's", "[serve]") {
   CHECK(found(kept) == wanted);
   check_rows(kept);
   // The draft reads what it has not seen: so many rows fewer, each .01 ms. Mutant: a draft that computes the whole prompt again.
-  const load::Served lost = run(false);
+  const load::ServeResult lost = run(false);
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const auto drafting = static_cast<std::size_t>(serve::Cause::draft);
     const std::int64_t fewer = lost.result.sequences[i].spent[drafting] - kept.result.sequences[i].spent[drafting];
@@ -143,7 +143,7 @@ TEST_CASE("llama.cpp takes the free slot with the longest common text, else the 
   const tests::TemporaryFile trace(
       "arrived_us,prompt,output,block_hashes\n0,160,8,0-9\n1000000,160,8,100-109\n2000000,320,8,0-9 20-29\n"
       "3000000,160,8,200-209\n4000000,320,8,100-109 120-129\n5000000,320,8,0-9 20-29\n6000000,1616,8,0-9 300-390\n");
-  const load::Served served = tests::run_server(tests::server(fmt::format(R"(serve:
+  const load::ServeResult served = tests::run_server(tests::server(fmt::format(R"(serve:
   scheduler: {{kind: llama_cpp, slots: 2, context: 2048, cache_prompt: true}}
   arrivals: {{process: trace, file: "{}"}}
 {})",
@@ -201,7 +201,7 @@ TEST_CASE("hits of repeated prompts are those that a user measured", "[serve]") 
   }
   const tests::TemporaryFile trace(rows);
   const std::string arrivals = fmt::format("process: trace, file: \"{}\"", trace.path());
-  const load::Served drafting = tests::run_server(tests::server(hybrid(kExperts, arrivals, 3)));
+  const load::ServeResult drafting = tests::run_server(tests::server(hybrid(kExperts, arrivals, 3)));
   CHECK(found(drafting) == with);
   check_rows(drafting);
   CHECK(found(tests::run_server(tests::server(hybrid(kExperts, arrivals, 0)))) == without);

@@ -39,7 +39,7 @@ constexpr const char* kDrafts = "  speculation: {policy: {kind: fixed, draft_len
 
 // The sample of that rank among requests after the warm-up.
 template <class Figure>
-double ranked(const load::Served& kept, double share, const Figure& figure) {
+double ranked(const load::ServeResult& kept, double share, const Figure& figure) {
   std::vector<double> all;
   for (std::size_t i = 20; i < kept.result.sequences.size(); ++i)
     if (const double value = figure(kept.result.sequences[i]); !std::isnan(value)) all.push_back(value);
@@ -47,15 +47,15 @@ double ranked(const load::Served& kept, double share, const Figure& figure) {
   return all[static_cast<std::size_t>(std::floor(share * static_cast<double>(all.size() - 1)))];
 }
 
-void check_percentiles(const load::Served& kept, const serve::Statistics& streamed, double (*figure)(const serve::Sequence&)) {
+void check_percentiles(const load::ServeResult& kept, const serve::Statistics& streamed, double (*figure)(const serve::Sequence&)) {
   for (const auto& [share, value] :
        {std::pair(0.5, streamed.p50), {0.9, streamed.p90}, {0.95, streamed.p95}, {0.99, streamed.p99}})
     CHECK(value == Approx(ranked(kept, share, figure)).epsilon(math::QuantileSketch::kRelativeError * 1.000001));
 }
 
 void check_alike(const load::ServeExperiment& experiment) {
-  const load::Served kept = load::serve(experiment, load::make_requests(experiment), {});
-  const load::Served streamed = load::serve_streamed(experiment, {}, 2);
+  const load::ServeResult kept = load::serve(experiment, load::make_requests(experiment), {});
+  const load::ServeResult streamed = load::serve_streamed(experiment, {}, 2);
   const serve::Summary& a = kept.summary;
   const serve::Summary& b = streamed.summary;
   // Exact.
@@ -109,11 +109,11 @@ TEST_CASE("the bytes of a streamed run do not depend on threads", "[serve]") {
   // More requests than are made at a time.
   const load::ServeExperiment experiment =
       tests::server(fleet("kind: vllm_v1", "round_robin", 70000, "", "process: poisson, rate: 400"));
-  const load::Served one = load::serve_streamed(experiment, {}, 1);
+  const load::ServeResult one = load::serve_streamed(experiment, {}, 1);
   CHECK(one.summary.completed == 70000);
   for (const unsigned threads : {2U, 5U})
     CHECK(load::pack_summary(load::serve_streamed(experiment, {}, threads).summary) == load::pack_summary(one.summary));
-  const load::Served kept = load::serve(experiment, load::make_requests(experiment), {});
+  const load::ServeResult kept = load::serve(experiment, load::make_requests(experiment), {});
   CHECK(one.summary.steps == kept.summary.steps);
   CHECK(one.summary.duration_s == kept.summary.duration_s);
   CHECK(one.summary.ttft_ms.p99 == Approx(kept.summary.ttft_ms.p99).epsilon(1.2 * math::QuantileSketch::kRelativeError));

@@ -56,8 +56,8 @@ struct CurveFigure {
   double half_width = 0.0;
 };
 CurveFigure figure(const CurvePoint& point, double (*of)(const serve::Summary&));
-// tells_waits() of capacity.h for the point's replications. If it is false, latencies that include waits have no interval.
-bool tells_waits(const CurvePoint& point);
+// waits_measurable() of capacity.h for the point's replications. If it is false, latencies that include waits have no interval.
+bool waits_measurable(const CurvePoint& point);
 // The mean over the replications; the interval of a single replication comes from batches of its requests.
 CurveFigure mean_latency(const CurvePoint& point, serve::Latency which);
 // The 99th percentile over the requests of all replications together.

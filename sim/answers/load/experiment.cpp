@@ -27,7 +27,7 @@ struct TimedRows {
   double rows = 0.0;
   double context = 0.0;
 };
-serve::PassSeconds pass_seconds(const serve::StepPricer& pricer, const serve::Acceptance& acceptance, const TimedRows& of,
+serve::PassSeconds pass_seconds(const serve::StepLatency& latency, const serve::Acceptance& acceptance, const TimedRows& of,
                                 int draft_length) {
   serve::StepWork work;
   work.decoding = serve::decoding_alike(of.sequences, of.rows / of.sequences, of.sequences * of.context);
@@ -38,29 +38,29 @@ serve::PassSeconds pass_seconds(const serve::StepPricer& pricer, const serve::Ac
     for (const double each : *passes) rows.push_back(of.sequences * each);
     work.draft_rows = &rows;
   }
-  const auto parts = pricer.parts(work, draft_length);
+  const auto parts = latency.parts(work, draft_length);
   return {parts.target, parts.draft};
 }
 
 serve::Server::Parts make_engine(const ServeExperiment& experiment, const serve::Acceptance* acceptance,
-                                 const serve::StepPricer& pricer) {
+                                 const serve::StepLatency& latency) {
   serve::Server::Parts parts;
   parts.scheduler = experiment.scheduler();
   parts.pool =
       std::make_unique<serve::BlockPool>(experiment.pool.blocks, experiment.pool.block_tokens, parts.scheduler->prefix_caching());
   parts.saves_states = experiment.saves_states;
   parts.acceptance = acceptance;
-  parts.pricer = &pricer;
+  parts.latency = &latency;
   parts.in_step = in_step(experiment);
   if (!experiment.speculation) return parts;
   const Speculation& speculation = *experiment.speculation;
   serve::PolicySetting setting;
-  setting.seconds = [&pricer, acceptance](const serve::BatchState& batch, int draft_length) {
-    return step_seconds(pricer, *acceptance, batch, batch.cached + batch.requests, draft_length);
+  setting.seconds = [&latency, acceptance](const serve::BatchState& batch, int draft_length) {
+    return step_seconds(latency, *acceptance, batch, batch.cached + batch.requests, draft_length);
   };
   setting.offers = [acceptance](int draft_length) { return acceptance->offers(draft_length); };
-  setting.passes = [&pricer, acceptance](double sequences, double rows, double context, int draft_length) {
-    return pass_seconds(pricer, *acceptance, {sequences, rows, context}, draft_length);
+  setting.passes = [&latency, acceptance](double sequences, double rows, double context, int draft_length) {
+    return pass_seconds(latency, *acceptance, {sequences, rows, context}, draft_length);
   };
   setting.knows = [acceptance](draft::Confidence confidence) { return acceptance->knows(confidence); };
   setting.class_of = [acceptance](arrivals::RequestId request) { return acceptance->class_of(request); };
@@ -131,7 +131,7 @@ bool in_step(const ServeExperiment& experiment) {
   return deployment != nullptr && deployment->target && deployment->target->expert_parallel > 1.0;
 }
 
-double step_seconds(const serve::StepPricer& pricer, const serve::Acceptance& acceptance, const serve::BatchState& batch,
+double step_seconds(const serve::StepLatency& latency, const serve::Acceptance& acceptance, const serve::BatchState& batch,
                     double cached_after, int draft_length) {
   const std::uint32_t block = acceptance.widest(draft_length);
   serve::StepWork work;
@@ -143,7 +143,7 @@ double step_seconds(const serve::StepPricer& pricer, const serve::Acceptance& ac
     for (const double each : *passes) rows.push_back(batch.requests * each);
     work.draft_rows = &rows;
   }
-  return pricer.seconds(work, draft_length);
+  return latency.seconds(work, draft_length);
 }
 
 arrivals::RequestTrace make_requests(const ServeExperiment& experiment) {
@@ -176,7 +176,7 @@ std::unique_ptr<serve::Acceptance> make_acceptance(const ServeExperiment& experi
                    fmt::format("the text of a request has {} tokens and the longest output {}, allowed: outputs within the text",
                                text, longest));
   const auto policy =
-      untimed_policy(speculation.policy, [&](int draft_length) { return serve::executed_offers(cell, draft_length); });
+      untimed_policy(speculation.policy, [&](int draft_length) { return serve::executed_supports(cell, draft_length); });
   return serve::executed_acceptance(spec::reseeded(cell, experiment.seed, cell.rounds), policy->lengths(),
                                     workload.requests.size(), longest, policy->shares_rows());
 }
@@ -186,8 +186,8 @@ namespace {
 // The engines of an experiment, and what they refer to.
 struct Engines {
   std::unique_ptr<serve::Acceptance> own;
-  std::unique_ptr<serve::StepPricer> pricer;
-  std::unique_ptr<serve::StepPricer> plain_pricer;
+  std::unique_ptr<serve::StepLatency> latency;
+  std::unique_ptr<serve::StepLatency> plain_latency;
   serve::RunSetting setting;
 };
 Engines engines_of(const ServeExperiment& experiment, const arrivals::RequestTrace& workload, const ServeOptions& options) {
@@ -195,13 +195,13 @@ Engines engines_of(const ServeExperiment& experiment, const arrivals::RequestTra
   if (experiment.speculation && options.acceptance == nullptr) engines.own = make_acceptance(experiment, workload);
   const serve::Acceptance* const acceptance = options.acceptance != nullptr ? options.acceptance : engines.own.get();
   const serve::HostTime host = experiment.scheduler()->host_time();
-  engines.pricer = std::make_unique<serve::StepPricer>(
+  engines.latency = std::make_unique<serve::StepLatency>(
       *experiment.cost, experiment.speculation ? experiment.speculation->method : serve::DraftMethod::ngram, host,
       experiment.speculation && experiment.speculation->longest > 0);
-  engines.plain_pricer = std::make_unique<serve::StepPricer>(*experiment.cost, serve::DraftMethod::ngram, host);
+  engines.plain_latency = std::make_unique<serve::StepLatency>(*experiment.cost, serve::DraftMethod::ngram, host);
   serve::RunSetting& setting = engines.setting;
-  setting.make_engine = [&experiment, acceptance, pricer = engines.pricer.get()] {
-    return make_engine(experiment, acceptance, *pricer);
+  setting.make_engine = [&experiment, acceptance, latency = engines.latency.get()] {
+    return make_engine(experiment, acceptance, *latency);
   };
   setting.replicas = experiment.replicas;
   setting.in_step = in_step(experiment);
@@ -211,8 +211,8 @@ Engines engines_of(const ServeExperiment& experiment, const arrivals::RequestTra
     setting.prefill.link_ps_per_token = experiment.link_ps_per_token;
     setting.prefill.link_latency = experiment.link_latency;
     setting.prefill.silent = experiment.first_token_of_decode;
-    setting.prefill.make_engine = [&experiment, pricer = engines.plain_pricer.get()] {
-      return make_engine(without_speculation(experiment), nullptr, *pricer);
+    setting.prefill.make_engine = [&experiment, latency = engines.plain_latency.get()] {
+      return make_engine(without_speculation(experiment), nullptr, *latency);
     };
   }
   setting.frontend = experiment.frontend + request_time(experiment);
@@ -244,7 +244,7 @@ void check_warm_up(const ServeExperiment& experiment, std::size_t requests) {
 
 }  // namespace
 
-Served serve(const ServeExperiment& experiment, const arrivals::RequestTrace& workload, const ServeOptions& options) {
+ServeResult serve(const ServeExperiment& experiment, const arrivals::RequestTrace& workload, const ServeOptions& options) {
   const Engines engines = engines_of(experiment, workload, options);
   check_memory(experiment, workload.requests.size());
   check_warm_up(experiment, workload.requests.size());
@@ -259,7 +259,7 @@ Served serve(const ServeExperiment& experiment, const arrivals::RequestTrace& wo
                      fmt::format("request {} of {} can never be served: {}", i, drawn ? "serve.lengths" : "serve.arrivals", why));
     }
 
-  Served served;
+  ServeResult served;
   with_place(experiment, [&] { served.result = serve::simulate(workload, engines.setting); });
   if (!options.summarise) return served;
   served.summary = serve::summarise(workload, served.result, experiment.slo, experiment.replicas + experiment.prefill_engines,
@@ -273,7 +273,7 @@ Served serve(const ServeExperiment& experiment, const arrivals::RequestTrace& wo
   return served;
 }
 
-Served serve_streamed(const ServeExperiment& experiment, const ServeOptions& options, unsigned threads) {
+ServeResult serve_streamed(const ServeExperiment& experiment, const ServeOptions& options, unsigned threads) {
   const arrivals::RequestTrace nothing;
   const Engines engines = engines_of(experiment, nothing, options);
   serve::StreamSetting stream;
@@ -295,7 +295,7 @@ Served serve_streamed(const ServeExperiment& experiment, const ServeOptions& opt
                        fmt::format("request {} of serve.lengths can never be served: {}", first + i, why));
     }
   };
-  Served served;
+  ServeResult served;
   with_place(experiment, [&] {
     serve::StreamedRun run = serve::simulate_streamed(engines.setting, stream);
     served = {std::move(run.result), run.summary};
@@ -326,9 +326,9 @@ ServeExperiment with_fixed_length(ServeExperiment experiment, int draft_length) 
   Speculation& speculation = *experiment.speculation;
   const Location where{"--draft-lengths", 0, 0};
   if (const spec::Cell* const cell = speculation.executed()) {
-    if (!serve::executed_offers(*cell, draft_length))
+    if (!serve::executed_supports(*cell, draft_length))
       throw BadInput(where, fmt::format("{} is no draft length of decode's method, allowed: {}{}", draft_length,
-                                        serve::executed_offers(*cell, 1) ? "up to " : "0 or ", cell->draft_length()));
+                                        serve::executed_supports(*cell, 1) ? "up to " : "0 or ", cell->draft_length()));
   } else if (!make_acceptance(*speculation.stated(), rng::Key{})->offers(draft_length)) {
     throw BadInput(where, fmt::format("{} is longer than the drafts in the trace, allowed: shorter ones", draft_length));
   }

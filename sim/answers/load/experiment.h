@@ -11,7 +11,7 @@
 #include "sim/serving/serve/policy.h"
 #include "sim/serving/serve/scheduler.h"
 #include "sim/serving/serve/simulate.h"
-#include "sim/serving/serve/step_price.h"
+#include "sim/serving/serve/step_time.h"
 
 #include <cstdint>
 #include <memory>
@@ -96,7 +96,7 @@ bool in_step(const ServeExperiment& experiment);
 
 // Seconds of a step in which every request of the batch verifies the policy's draft length and drafts as many tokens for the
 // next step. `cached_after`: cached tokens after the step.
-double step_seconds(const serve::StepPricer& pricer, const serve::Acceptance& acceptance, const serve::BatchState& batch,
+double step_seconds(const serve::StepLatency& latency, const serve::Acceptance& acceptance, const serve::BatchState& batch,
                     double cached_after, int draft_length);
 
 // The policy of a speculating experiment when no step is timed, for example to list the lengths that it may choose. `knows`:
@@ -108,7 +108,7 @@ std::unique_ptr<serve::ServerPolicy> untimed_policy(const serve::PolicyMaker& po
 // The acceptance that the experiment describes; it must speculate.
 std::unique_ptr<serve::Acceptance> make_acceptance(const ServeExperiment& experiment, const arrivals::RequestTrace& workload);
 
-struct Served {
+struct ServeResult {
   serve::SimulationResult result;
   serve::Summary summary;
 };
@@ -121,11 +121,11 @@ struct ServeOptions {
 };
 // Runs the server on the requests once, and sums it up. Throws BadInput for requests that the server rejects, and if the run
 // needs more memory than the machine has free.
-Served serve(const ServeExperiment& experiment, const arrivals::RequestTrace& workload, const ServeOptions& options);
+ServeResult serve(const ServeExperiment& experiment, const arrivals::RequestTrace& workload, const ServeOptions& options);
 
 // The same without keeping requests, for as many as a fleet gets in a day: `experiment.streamed`. The result has no sequences.
 // `threads`: replicas are simulated in parallel if the routing ignores their state; the bytes do not depend on it.
-Served serve_streamed(const ServeExperiment& experiment, const ServeOptions& options, unsigned threads);
+ServeResult serve_streamed(const ServeExperiment& experiment, const ServeOptions& options, unsigned threads);
 
 // The figures of each class of requests that acceptance has, for a run of the experiment with speculation or without; empty if
 // there are no classes. Totals of steps are those of the whole run.

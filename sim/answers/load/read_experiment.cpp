@@ -227,7 +227,7 @@ std::shared_ptr<const spec::Cell> read_cell(const config::Value& config, const s
                                 cell->policy()->name()));
     return nullptr;
   }
-  if (cell->policy() != nullptr && (*cell->policy())->foresees()) {
+  if (cell->policy() != nullptr && (*cell->policy())->uses_forecasts()) {
     diagnostics.add(where, fmt::format("decode's policy {} knows what will be accepted, allowed: one that a server can run",
                                        cell->policy()->name()));
     return nullptr;
@@ -238,14 +238,14 @@ std::shared_ptr<const spec::Cell> read_cell(const config::Value& config, const s
 // Checks that decode's method can draft the lengths of the server's policy.
 void check_lengths(const serve::ServerPolicy& policy, const spec::Cell& cell, const Location& where, Diagnostics& diagnostics) {
   const std::vector<int> lengths = policy.lengths();
-  const bool cut = serve::executed_offers(cell, 1) && cell.draft_length() > 1;
+  const bool cut = serve::executed_supports(cell, 1) && cell.draft_length() > 1;
   if (lengths.empty() && policy.longest() > 0) {
     diagnostics.add(where, fmt::format("the policy tries up to {} tokens, allowed: {}, which decode drafts whole",
                                        policy.longest(), cell.draft_length()));
     return;
   }
   for (const int length : lengths)
-    if (!serve::executed_offers(cell, length)) {
+    if (!serve::executed_supports(cell, length)) {
       diagnostics.add(where, cut ? fmt::format("the policy drafts up to {} tokens, allowed: at most decode's draft_length, {}",
                                                policy.longest(), cell.draft_length())
                                  : fmt::format("the policy drafts {} tokens, allowed: 0 or {}, the longest path that decode "
@@ -335,8 +335,8 @@ Speculation read_speculation(const config::Value& value, const config::Value& co
                       "or --alpha, --position-rates and similar; or pair and decode next to serve, whose rounds are executed");
   } else if (const std::shared_ptr<const spec::Cell> cell = read_cell(config, file, value.where, diagnostics)) {
     speculation.acceptance = cell;
-    if (const auto policy = read_policy([&](int draft_length) { return serve::executed_offers(*cell, draft_length); },
-                                        [&](draft::Confidence own) { return serve::executed_knows(*cell, own); })) {
+    if (const auto policy = read_policy([&](int draft_length) { return serve::executed_supports(*cell, draft_length); },
+                                        [&](draft::Confidence own) { return serve::executed_has_confidence(*cell, own); })) {
       speculation.longest = policy->longest();
       if (policy->shares_rows() && !serve::executed_cuts(*cell)) {
         diagnostics.add(where,

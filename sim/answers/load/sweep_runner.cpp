@@ -114,7 +114,7 @@ std::vector<std::vector<serve::Summary>> SweepRunner::run(const std::vector<Serv
       std::call_once(those.made, [&] { those.acceptance = make_acceptance(one, workload); });
       options.acceptance = those.acceptance.get();
     }
-    const Served served = serve(one, workload, options);
+    const ServeResult served = serve(one, workload, options);
     if (served.result.interrupted) return;
     result[point][replication] = served.summary;
     const std::lock_guard lock(telling);

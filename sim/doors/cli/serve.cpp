@@ -33,8 +33,8 @@ namespace specsim::cli {
 
 namespace {
 
-using load::Served;
 using load::ServeExperiment;
+using load::ServeResult;
 
 constexpr const char* kServeExamples =
     "  specsim serve configs/serve/chat.yaml --out build/serve\n"
@@ -172,7 +172,7 @@ std::string run_sweep(const ServeTask& task, const std::atomic<bool>* stop, repo
     const std::string why = no_capacity(first, load::make_requests(first), "the curve shows");
     if (!why.empty()) print_output("{}\n", why);
   }
-  if (const std::string ties = price_ties(task.experiment, curve, sweep.load); !ties.empty()) print_output("{}\n", ties);
+  if (const std::string ties = latency_ties(task.experiment, curve, sweep.load); !ties.empty()) print_output("{}\n", ties);
   if (task.experiment.slo.any()) print_limits(task, curve, runner, folder);
   if (runner.stopped()) return "";
   if (task.experiment.speculation) {
@@ -285,7 +285,7 @@ std::string run_streamed(const ServeTask& task, const std::atomic<bool>* stop, r
   if (task.both()) servers.push_back(load::without_speculation(task.experiment));
   Summaries summaries;
   for (const ServeExperiment& one : servers) {
-    const Served served = load::serve_streamed(one, options, task.threads);
+    const ServeResult served = load::serve_streamed(one, options, task.threads);
     if (served.result.interrupted) return "";
     summaries.emplace_back(one.speculation ? "speculative" : "plain", served.summary);
   }
@@ -321,11 +321,11 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
   if (task.steps) observers.add(log.emplace(folder->file("steps.csv")));
   if (!task.timeline.empty()) observers.add(timeline.emplace(task.timeline, task.tracks));
   if (observers.any()) options.observer = &observers;
-  const Served own = load::serve(experiment, workload, options);
+  const ServeResult own = load::serve(experiment, workload, options);
   options.observer = nullptr;
   bool interrupted = own.result.interrupted;
   Summaries summaries = {{task.experiment.speculation ? "speculative" : "plain", own.summary}};
-  std::optional<Served> plain;
+  std::optional<ServeResult> plain;
   if (task.both() && !interrupted) {
     plain = load::serve(load::without_speculation(experiment), workload, options);
     interrupted = plain->result.interrupted;
@@ -368,7 +368,7 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
     print_output("first tokens come from the engines that {}; the link between them is busy for {:.3g} % of the run{}\n",
                  experiment.first_token_of_decode ? "decode" : "compute prompts", 100.0 * serve::link_busy_share(own.result),
                  serve::link_busy_share(own.result) > 0.9 ? ": it limits the rate" : "");
-  if (const std::size_t early = serve::sent_too_early(workload, own.result); early > 0)
+  if (const std::size_t early = serve::early_requests(workload, own.result); early > 0)
     print_output(
         "TOO EARLY: {} of {} requests were sent before the answer in their prompt was complete, which no client "
         "can do, allowed: closed: true, a longer gap_s or less load\n",

@@ -167,11 +167,11 @@ void print_flags(const load::ServeExperiment& experiment, const load::LengthTabl
   if (engine.empty() || deployment == nullptr) return;
   std::vector<plan::LengthRange> by_batch;
   int length = load::length_at(table.best, requests);
-  bool faster_without = load::plain_is_faster(table.best, requests);
+  bool faster_without = load::baseline_is_faster(table.best, requests);
   if (plan::takes_lengths_by_batch(engine) && table.best.ranges.size() > 1) {
     by_batch = table.best.ranges;
     length = std::ranges::max_element(by_batch, {}, &plan::LengthRange::draft_length)->draft_length;
-    faster_without = load::plain_is_faster(table.best);
+    faster_without = load::baseline_is_faster(table.best);
   } else if (table.best.ranges.size() > 1) {
     print_words(fmt::format("{} takes one draft length for all steps: {} is best with {:.0f} requests in a step", engine, length,
                             requests));

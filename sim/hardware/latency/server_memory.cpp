@@ -111,8 +111,8 @@ double profiled_bytes(const Deployment& deployment, const StepLimits& step, bool
   return std::max(layers, step.rows * row + sampling) + (head ? step.rows * row : 0.0) + kOutsideBytes;
 }
 
-void leave_by_rules(const Deployment& deployment, double requests, double rows, bool speculative, double weights,
-                    MemoryBudget& budget) {
+void reserve_by_rules(const Deployment& deployment, double requests, double rows, bool speculative, double weights,
+                      MemoryBudget& budget) {
   const double all = deployment.hardware.memory_bytes - kDriverBytes;
   budget.set_aside = {{"the driver", kDriverBytes}};
   const auto profiled = [&](const StepLimits& least) {

@@ -53,7 +53,7 @@ double profiled_bytes(const Deployment& deployment, const StepLimits& step, bool
 // Stores in `budget` the memory that the engine's rules leave for weights and caches, and the memory that they set aside. The
 // budget's lines stay as they are. `rows`: rows of a step of the workload that the server must be started for; `weights`: bytes
 // of the lines that are not a cache.
-void leave_by_rules(const Deployment& deployment, double requests, double rows, bool speculative, double weights,
-                    MemoryBudget& budget);
+void reserve_by_rules(const Deployment& deployment, double requests, double rows, bool speculative, double weights,
+                      MemoryBudget& budget);
 
 }  // namespace specsim::cost

@@ -31,8 +31,8 @@ class Rounds {
   virtual ~Rounds() = default;
   // Estimates for each of the `drafted` tokens after output token number `emitted`, before it is drawn; empty if there are none.
   // Valid until the next call for this request.
-  virtual std::span<const draft::LengthPolicy::Outlook> outlooks(arrivals::RequestId /*request*/, std::uint32_t /*emitted*/,
-                                                                 std::uint32_t /*drafted*/) {
+  virtual std::span<const draft::LengthPolicy::TokenForecast> forecasts(arrivals::RequestId /*request*/,
+                                                                        std::uint32_t /*emitted*/, std::uint32_t /*drafted*/) {
     return {};
   }
   // How many of the first `verified` of them are accepted. Every token after the first is emitted by a round, also without
@@ -145,9 +145,9 @@ std::unique_ptr<Acceptance> executed_acceptance(const spec::Cell& cell, const st
                                                 std::uint32_t tokens, bool cut = false);
 // Whether a server may verify a part of the drafts of the cell's method, and which estimates it may use for this.
 bool executed_cuts(const spec::Cell& cell);
-bool executed_knows(const spec::Cell& cell, draft::Confidence confidence);
+bool executed_has_confidence(const spec::Cell& cell, draft::Confidence confidence);
 // Whether a policy of the server may choose this length for the cell's method, and whether it drafts without passes of a model.
-bool executed_offers(const spec::Cell& cell, int draft_length);
+bool executed_supports(const spec::Cell& cell, int draft_length);
 bool drafts_without_passes(const spec::Cell& cell);
 
 }  // namespace specsim::serve

@@ -47,7 +47,7 @@ struct SharedStep {
 struct DraftedChain {
   arrivals::RequestId request = 0;
   std::uint32_t drafted = 0;
-  std::span<const draft::LengthPolicy::Outlook> outlooks;  // [token]; empty if there are no estimates
+  std::span<const draft::LengthPolicy::TokenForecast> forecasts;  // [token]; empty if there are no estimates
   bool ended = false;  // with the step before, after this one was scheduled: its drafts are verified in vain
 };
 

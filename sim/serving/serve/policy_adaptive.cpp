@@ -166,7 +166,7 @@ PolicyMaker read_adaptive(const config::Arguments& arguments, Diagnostics& diagn
                                 entry->info.name));
     return nullptr;
   }
-  if (looks || first.foresees()) {
+  if (looks || first.uses_forecasts()) {
     diagnostics.add(section.find("kind")->where,
                     fmt::format("{} {}, allowed: a policy that depends on acceptance{}", entry->info.name,
                                 looks ? "looks at the draft's distributions" : "knows what will be accepted",

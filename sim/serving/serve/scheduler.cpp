@@ -39,12 +39,12 @@ std::string Scheduler::refused_by_length(const arrivals::Request& request, std::
 }
 
 void Scheduler::begin(Sequence& sequence, std::uint32_t cached, const EngineState& state) {
-  if (!sequence.came_computed()) {
+  if (!sequence.arrived_prefilled()) {
     sequence.found += cached;
     sequence.looked_up += sequence.tokens();
   }
   sequence.computed = cached;
-  sequence.prefill_target = sequence.came_computed() ? 0 : sequence.tokens();
+  sequence.prefill_target = sequence.arrived_prefilled() ? 0 : sequence.tokens();
   sequence.resumed = sequence.status == Status::preempted;
   state.spend(sequence, sequence.resumed ? Cause::preempted : Cause::queue);
   if (sequence.resumed) sequence.recomputed += sequence.tokens() - cached;

@@ -6,7 +6,7 @@
 #include "sim/serving/arrivals/request_trace.h"
 #include "sim/serving/serve/block_pool.h"
 #include "sim/serving/serve/policy.h"
-#include "sim/serving/serve/step_price.h"
+#include "sim/serving/serve/step_time.h"
 
 #include <array>
 #include <cstddef>
@@ -76,7 +76,7 @@ struct alignas(64) Sequence {
   [[nodiscard]] std::uint32_t tokens() const { return prompt + emitted; }
   [[nodiscard]] bool in_prefill() const { return computed < prefill_target; }
   // It waits with its prompt computed: its engine only decodes.
-  [[nodiscard]] bool came_computed() const { return moved && status == Status::waiting; }
+  [[nodiscard]] bool arrived_prefilled() const { return moved && status == Status::waiting; }
 };
 static_assert(offsetof(Sequence, last_token) == 64);
 
@@ -98,8 +98,8 @@ struct Item {
 struct Step {
   std::vector<Item> items;
   // If each sequence drafts by itself before the target's passes: the sequences' drafts, and the rows of a batch and of a pass.
-  std::vector<LoneDraft> lone_drafts;
-  bool drafts_alone = false;
+  std::vector<SequentialDraft> sequential_drafts;
+  bool drafts_sequentially = false;
   std::uint32_t batch_rows = 0;
   std::uint32_t pass_rows = 0;
   std::uint32_t preempted = 0;
@@ -108,7 +108,7 @@ struct Step {
   int draft_length = 0;           // drafts that the step makes for the next
   void clear() {
     items.clear();
-    lone_drafts.clear();
+    sequential_drafts.clear();
     preempted = 0;
     draft_length = 0;
   }

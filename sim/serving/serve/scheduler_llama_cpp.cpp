@@ -59,7 +59,7 @@ class LlamaCpp final : public Scheduler {
     if (batch.requests == 0) return;
     const int draft_length = state.policy != nullptr ? state.policy->draft_length(batch) : 0;
     step.draft_length = draft_length;
-    step.drafts_alone = true;
+    step.drafts_sequentially = true;
     step.pass_rows = options_.ubatch;
     step.batch_rows = options_.batch;
     std::uint32_t rows = 0;
@@ -68,7 +68,7 @@ class LlamaCpp final : public Scheduler {
       Sequence& sequence = state.at(slots_[slot]);
       const std::uint32_t drafts = drafts_of(slots_[slot], sequence, draft_length, state);
       if (drafts > 0) {
-        step.lone_drafts.push_back({sequence.tokens() - draft_has_[slot], draft_has_[slot], drafts});
+        step.sequential_drafts.push_back({sequence.tokens() - draft_has_[slot], draft_has_[slot], drafts});
         draft_has_[slot] = sequence.tokens() + drafts - 1;
       }
       step.items.push_back({slots_[slot], 1 + drafts, drafts, 0, false, true, 0});

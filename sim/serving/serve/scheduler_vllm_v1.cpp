@@ -249,7 +249,7 @@ class VllmV1 final : public Scheduler {
       const arrivals::RequestId request = waiting_.front();
       Sequence& sequence = state.at(request);
       hits_.clear();
-      const bool decodes = sequence.came_computed();
+      const bool decodes = sequence.arrived_prefilled();
       if (state.pool->caches() && !decodes) {
         cached_.find(request, sequence.tokens() - 1, state, hits_);  // the last token is always computed
         if (state.drafts_cached && !hits_.empty()) hits_.pop_back();

@@ -273,7 +273,7 @@ double link_busy_share(const SimulationResult& result) {
   return result.end > 0 ? std::min(1.0, static_cast<double>(result.link_busy) / static_cast<double>(result.end)) : 0.0;
 }
 
-std::size_t sent_too_early(const arrivals::RequestTrace& workload, const SimulationResult& result) {
+std::size_t early_requests(const arrivals::RequestTrace& workload, const SimulationResult& result) {
   std::size_t count = 0;
   for (std::size_t i = 0; i < result.sent; ++i) {
     if (workload.requests[i].follows == 0 || result.sequences[i].sent == arrivals::kNever) continue;
