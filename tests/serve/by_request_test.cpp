@@ -51,7 +51,8 @@ TEST_CASE("requests near their limit draft nothing", "[serve]") {
 TEST_CASE("long requests draft nothing", "[serve]") {
   // Up to 30 tokens: after 17, 21, 25 and 29 tokens there are drafts, after 33 none. Of 41 output tokens, 17 come in four rounds
   // and with the prompt, and 24 alone. A prompt of 64 never drafts.
-  const load::ServeResult served = run(alone("draft_length: 3, longest_context: 30", kSure, "prompt: {list: [16, 64]}, output: 41"));
+  const load::ServeResult served =
+      run(alone("draft_length: 3, longest_context: 30", kSure, "prompt: {list: [16, 64]}, output: 41"));
   for (std::size_t i = 0; i < served.result.sequences.size(); ++i) {
     const serve::Sequence& one = served.result.sequences[i];
     CHECK(one.drafted == (one.prompt == 16 ? 4U * 3U : 0U));
@@ -61,7 +62,8 @@ TEST_CASE("long requests draft nothing", "[serve]") {
 
 TEST_CASE("a request whose drafts are rejected stops", "[serve]") {
   // Nothing of prose is accepted: it drafts in the first five rounds. All of code is: it never stops.
-  const load::ServeResult served = run(alone("draft_length: 3, window: 5, least_accepted: 1", kClasses, "prompt: 16, output: 41"));
+  const load::ServeResult served =
+      run(alone("draft_length: 3, window: 5, least_accepted: 1", kClasses, "prompt: 16, output: 41"));
   std::size_t prose = 0;
   for (const serve::Sequence& one : served.result.sequences) {
     const bool code = one.accepted > 0;
