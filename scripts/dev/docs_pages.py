@@ -28,7 +28,7 @@ from statistics import median
 import yaml
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "results"))
-import price_tables  # noqa: E402
+import latency_tables  # noqa: E402
 import served_speedups  # noqa: E402
 from tables import geometric_mean, quantile, rows_of  # noqa: E402
 
@@ -409,7 +409,7 @@ def served(quantity):
 
 
 def llama_cpp_held():
-    """Error of llama.cpp's passes to 8 tokens that no parameter was fitted to, as scripts/results/llama_cpp_prices.py rounds it."""
+    """Error of llama.cpp's passes to 8 tokens that no parameter was fitted to, as scripts/results/llama_cpp_latencies.py rounds it."""
     ratios = [float(row["published_over_simulated"]) for row in rows_of("results/roofline/llama_cpp.csv") if row["set"] == "held" and int(row["tokens"]) <= 8]
     errors = [100 * abs(ratio - 1) for ratio in ratios]
     return f"{median(errors):.0f} % at the median and {quantile(errors, 0.9):.0f} % at the 90th percentile ({len(errors)} rows)"
@@ -437,14 +437,14 @@ def side_by_side_table(_):
     shown = {"chain of 2": "verifier token, drafter chain draft_length 2", "block verification, chain of 4": "verifier block, drafter chain draft_length 4",
              "`eagle`, chain of 4": "drafter eagle branching [1,1,1,1]", "`eagle`, tree of 21": "drafter eagle branching [3,2,1,1]",
              "`tree_dynamic`, 21 nodes": "drafter tree_dynamic", "`prompt_lookup`": "drafter prompt_lookup"}
-    return price_tables.table(["example", "speedup at batch 1", "at batch 8", "at batch 32"],
+    return latency_tables.table(["example", "speedup at batch 1", "at batch 8", "at batch 32"],
                  [[name, *(side_by_side_value(f"{words} | {batch}") for batch in (1, 8, 32))] for name, words in shown.items()])
 
 
 def shared_rows_table(_):
     """Speedups of the cells of one budget of rows, all rows, and a perfect head, by batch (configs/examples/methods/shared_rows.yaml)."""
     cells = {32: (30, 22, 38), 128: (31, 23, 39)}
-    return price_tables.table(["batch", "verified by estimate", "all verified", "perfect head"],
+    return latency_tables.table(["batch", "verified by estimate", "all verified", "perfect head"],
                               [[str(batch), *(method_value(f"config shared_rows, cell {cell} | speedup") for cell in shown)] for batch, shown in cells.items()])
 
 
@@ -460,14 +460,14 @@ def language_table(_):
              ("EAGLE's tree at temperature 1, fitted at 0", "flat head", "Table 1:; EAGLE's tree of 25; 1; flat head"),
              ("EAGLE-2's tree at temperature 1, fitted at 0", "flat head", "six tasks; EAGLE-2; 1; flat head"),
              ("many drafts of a small model (SpecTr)", "`spread: 0.7`", "SpecTr; K-SEQ; 1; language")]
-    return price_tables.table(["method", "setting", "predicted against published"], [[method, setting, language_errors(what)] for method, setting, what in shown])
+    return latency_tables.table(["method", "setting", "predicted against published"], [[method, setting, language_errors(what)] for method, setting, what in shown])
 
 
 def kernel_errors_table(_):
     shown = {"products, bf16": "product | bfloat16", "products, fp8": "product | fp8", "decode attention, bf16": "attention_decode | bfloat16",
              "latent attention, bf16": "attention_latent | bfloat16", "experts, bf16": "experts | bfloat16"}
-    return price_tables.table(["kernel, shapes that no fit saw", "median error over GPUs", "90th percentile"],
-                 [[name, *(price_tables.unseen_span(f"{words} | {figure}") for figure in ("middle", "high"))] for name, words in shown.items()])
+    return latency_tables.table(["kernel, shapes that no fit saw", "median error over GPUs", "90th percentile"],
+                 [[name, *(latency_tables.unseen_span(f"{words} | {figure}") for figure in ("middle", "high"))] for name, words in shown.items()])
 
 
 def rankings(figure):
@@ -505,12 +505,12 @@ VALUES = {
 }
 TABLES = {"methods": methods_table, "refuted": refuted_table, "policies": policies_table, "calibration": calibration_table, "validation": validation_table, "measured": measured_table, "gpu": gpu_table,
           "side by side": side_by_side_table, "shared rows": shared_rows_table, "language": language_table, "kernel errors": kernel_errors_table,
-          **{name: (lambda _, make=make: make()) for name, make in price_tables.TABLES.items()}}
+          **{name: (lambda _, make=make: make()) for name, make in latency_tables.TABLES.items()}}
 # Values that name a row of a table: "step: PAGE | GROUP | FIGURE".
 OF_ROWS = {"language": language_errors, "rankings": rankings, "method": method_value, "side by side": side_by_side_value, "adaptive": against_fixed, "trees": tree_value,
            "heatmap": heatmap_value,
-           "step": price_tables.step_value, "fidelity": price_tables.fidelity_value, "unseen": price_tables.unseen_value,
-           "unseen span": price_tables.unseen_span}
+           "step": latency_tables.step_value, "fidelity": latency_tables.fidelity_value, "unseen": latency_tables.unseen_value,
+           "unseen span": latency_tables.unseen_span}
 
 
 # ---- blocks

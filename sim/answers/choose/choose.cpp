@@ -2,7 +2,7 @@
 
 #include "sim/answers/load/capacity.h"
 #include "sim/answers/plan/gain.h"
-#include "sim/answers/plan/price_noise.h"
+#include "sim/answers/plan/latency_noise.h"
 #include "sim/foundation/base/error.h"
 #include "sim/foundation/base/parallel.h"
 #include "sim/foundation/report/csv.h"
@@ -61,7 +61,7 @@ std::vector<std::pair<Engine, std::vector<Counts>>> engines_of(const Question& q
   return list;
 }
 
-plan::RoundPrice price_of(const Choice& choice) {
+plan::RoundEstimate estimate_of(const Choice& choice) {
   const Estimate& own = choice.estimate;
   return {choice.engine->cost.get(), {own.batch, own.context}, own.draft_length + 1.0, own.point.time};
 }
@@ -72,7 +72,7 @@ double comparison_error(const Choice& a, const Choice& b, Objective objective) {
   const double other = b.estimate.point.acceptance_error;
   const bool same_table = a.engine->draft->source == b.engine->draft->source;
   const double acceptance = same_table ? std::abs(own - other) : std::hypot(own, other);
-  const double times = std::hypot(plan::price_noise(price_of(a), price_of(b)), acceptance);
+  const double times = std::hypot(plan::latency_noise(estimate_of(a), estimate_of(b)), acceptance);
   const bool same_board = a.engine->hardware == b.engine->hardware;
   return objective == Objective::joules && !same_board ? std::hypot(times, a.estimate.power_error, b.estimate.power_error)
                                                        : times;

@@ -1,6 +1,6 @@
 #include "sim/answers/choose/estimate.h"
 
-#include "sim/answers/plan/price_noise.h"
+#include "sim/answers/plan/latency_noise.h"
 
 #include "sim/foundation/base/error.h"
 #include "sim/hardware/latency/energy.h"
@@ -169,7 +169,7 @@ Estimate EnginePlans::estimate(double replicas, double prefill_engines, const se
   result.ttft_ms =
       1e3 * (prefill / (1.0 - (apart && result.closed ? 0.0 : prompts)) + (requests > 0.0 ? waiting / requests : 0.0));
   result.tokens_per_second = replicas * requests * load_.output;
-  result.error = plan::price_error({engine_.cost.get(), {result.batch, context_}, point.draft_length + 1.0, point.time});
+  result.error = plan::estimate_error({engine_.cost.get(), {result.batch, context_}, point.draft_length + 1.0, point.time});
   const std::vector<double>& errors = engine_.draft->error;
   const auto length = static_cast<std::size_t>(point.draft_length);
   result.point.acceptance_error = length > 0 && length < errors.size() ? errors[length] : 0.0;

@@ -151,10 +151,10 @@ std::vector<double> rates_at(std::vector<double> rates, int draft_length) {
 
 // The distance between the lengths of two runs, in logarithms.
 double unlike(const Run& a, const Run& b) {
-  const auto apart = [](const std::optional<double>& x, const std::optional<double>& y) {
+  const auto distance = [](const std::optional<double>& x, const std::optional<double>& y) {
     return x && y ? std::abs(std::log(*x / *y)) : 0.0;
   };
-  return apart(a.prompt_tokens, b.prompt_tokens) + apart(a.output_tokens, b.output_tokens);
+  return distance(a.prompt_tokens, b.prompt_tokens) + distance(a.output_tokens, b.output_tokens);
 }
 
 }  // namespace

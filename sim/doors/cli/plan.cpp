@@ -178,7 +178,7 @@ ExitCode plan_command(const std::vector<std::string>& arguments) {
     const RecordedPair recorded = recorded_models(options);
     if (const std::string assumed = assumptions(options.workload, recorded); !assumed.empty())
       print_output("ASSUMED (defaults): {}\n", assumed);
-    warn_of_left_out_draft(options.workload, recorded);
+    warn_of_missing_draft(options.workload, recorded);
     if (const std::string taken = taken_of(options.workload, recorded); !taken.empty())
       print_output("the models of the table: {}\n", taken);
   }

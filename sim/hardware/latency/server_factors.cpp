@@ -87,7 +87,7 @@ FactorBelief read_belief(const config::Value& value, Diagnostics& diagnostics) {
   const config::Value& rows = arguments.value("covariance");
   const auto refuse = [&](const config::Value& found, const char* what) {
     diagnostics.add(found.where, fmt::format("covariance is {}, allowed: {} of {} numbers, in the order of the factors",
-                                             config::found_text(found), what, kFactors));
+                                             config::description_of_found(found), what, kFactors));
   };
   if (!rows.is_list() || rows.items.size() != kFactors) {
     refuse(rows, "a row for each factor,");

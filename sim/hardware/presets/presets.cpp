@@ -157,7 +157,7 @@ Value resolve(PresetKind kind, const Value& spec, int depth, Diagnostics& diagno
   }
   if (!spec.is_map()) {
     diagnostics.add(spec.where, fmt::format("{} is {}, allowed: a name, {}, or a map with preset: NAME", name_of(kind),
-                                            config::found_text(spec), files_of(kind)));
+                                            config::description_of_found(spec), files_of(kind)));
     return {};
   }
   const Value* name = spec.find("preset");
@@ -170,7 +170,7 @@ Value resolve(PresetKind kind, const Value& spec, int depth, Diagnostics& diagno
   if (name == nullptr) return spec;
   if (!name->is_scalar()) {
     diagnostics.add(name->where, fmt::format("{} is {}, allowed: a name or {}", same == nullptr ? "preset" : "model",
-                                             config::found_text(*name), files_of(kind)));
+                                             config::description_of_found(*name), files_of(kind)));
     return {};
   }
   Value base = resolve(kind, *name, depth + 1, diagnostics);

@@ -60,7 +60,7 @@ void by_prefix(QueueOrder order, const std::function<std::uint64_t(arrivals::Req
   HashSketch& watched = state.pool->watch();
   for (std::size_t i = 0; i < queue.size(); ++i) {
     all[i].request = queue[i];
-    cached.find(queue[i], state.at(queue[i]).tokens() - 1, state, all[i].hits);
+    cached.find(queue[i], radix_keys(state.at(queue[i]).tokens() - 1, state), state, all[i].hits);
     // Watches the blocks that it found, and the first one that it missed: while these stay the same, it finds the same again.
     for (std::uint32_t at = 0; at <= all[i].hits.size(); ++at) watched.add(CachedBlocks::hash_of(queue[i], at, state));
     all[i].missing = static_cast<double>(state.at(queue[i]).tokens() - all[i].hits.size() * state.pool->block_tokens());

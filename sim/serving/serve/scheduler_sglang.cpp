@@ -110,7 +110,7 @@ class Sglang final : public Scheduler {
     for (const Item& item : step.items) {
       Sequence& sequence = state.at(item.request);
       // Later batches of prompts find the blocks that this batch computed.
-      if (item.prefill && state.pool->caches()) cached_.name(item.request, sequence.computed, state);
+      if (item.prefill && state.pool->caches()) cached_.name(item.request, radix_keys(sequence.computed, state), state);
       if (!item.emits) continue;
       sequence.computed -= item.drafts - item.accepted;
       const std::uint32_t room = std::min(sequence.output - sequence.emitted, options_.max_model_len - sequence.tokens());
@@ -119,7 +119,8 @@ class Sglang final : public Scheduler {
       if (item.prefill && !ends) running_.push_back(item.request);
       sequence.spec = state.drafts(item.request, sequence.emitted, step.draft_length);
       if (!ends) continue;
-      if (state.pool->caches()) cached_.name(item.request, std::min(sequence.computed, sequence.tokens()), state);
+      if (state.pool->caches())
+        cached_.name(item.request, radix_keys(std::min(sequence.computed, sequence.tokens()), state), state);
       give_back(item.request, sequence, state);
       sequence.status = Status::finished;
       finished.push_back(item.request);
@@ -206,8 +207,8 @@ class Sglang final : public Scheduler {
       const arrivals::RequestId request = waiting_.front();
       Sequence& sequence = state.at(request);
       hits_.clear();
-      const bool decodes = sequence.came_computed();
-      if (state.pool->caches() && !decodes) cached_.find(request, sequence.tokens() - 1, state, hits_);
+      const bool decodes = sequence.arrived_prefilled();
+      if (state.pool->caches() && !decodes) cached_.find(request, radix_keys(sequence.tokens() - 1, state), state, hits_);
       const auto found = static_cast<std::uint32_t>(hits_.size()) * state.pool->block_tokens();
       // Unused cached blocks count as free until a request uses them.
       const double woken = state.pool->caches() ? CachedBlocks::among_free(hits_, *state.pool) * state.pool->block_tokens() : 0.0;
@@ -342,7 +343,10 @@ SchedulerEntry sglang_scheduler() {
        "0.7 at first, falling over 600 decoding steps to 0.098, reset by a retraction. The shortest outputs are retracted, "
        "with speculation the last of the batch; they lose everything computed beyond the cached prefix and go to the end of "
        "the queue. Orders by cached tokens (lpm, dfs-weight, hrrn, shortest-prefill-first) are fcfs without radix_cache, as in "
-       "the server. With them a request that shares more than 32 tokens with one before it in the queue, and has no more than "
+       "the server. The radix cache's keys with a head as draft are pairs of neighbouring tokens, so that the last one of a "
+       "cached "
+       "text is not found. With these orders, a request that shares more than 32 tokens with one before it in the queue, and has "
+       "no more than "
        "32 in the cache, waits for that one."},
       [](const config::Arguments& arguments, Diagnostics&) -> SchedulerMaker {
         return [options = fields.read(arguments)] { return std::make_unique<Sglang>(options); };
