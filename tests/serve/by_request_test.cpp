@@ -36,10 +36,10 @@ std::uint32_t rounds_of(std::uint32_t tokens, std::uint32_t each) { return (toke
 
 TEST_CASE("requests near their limit draft nothing", "[serve]") {
   // The first of 31 tokens comes with the prompt. Rounds of three drafts, all accepted, give four: after 1, 5, 9, 13, 17 tokens
-  // there are 30, 26, 22, 18, 14 left. Drafting stops when fewer than 16 are left: 4 rounds, then 14 of one token. Mutant: with
-  // drafts to the end there are 8 rounds; with the limit taken as reached, 5 and 10.
+  // there are 30, 26, 22, 18, 14 left. Drafting stops when fewer than 18 are left: 4 rounds, then 14 of one token. Mutants: with
+  // drafts to the end there are 8 rounds; if none are made with 18 left, 3 and 18.
   for (const char* const scheduler : {"kind: vllm_v1, async: false", "kind: sglang", "kind: trtllm"}) {
-    const load::ServeResult served = run(alone("draft_length: 3, least_left: 16", kSure, "prompt: 16, output: 31", scheduler));
+    const load::ServeResult served = run(alone("draft_length: 3, least_left: 18", kSure, "prompt: 16, output: 31", scheduler));
     for (const serve::Sequence& one : served.result.sequences) {
       CHECK(one.rounds == 4 + 14);
       CHECK(one.drafted == 4 * 3);
@@ -51,7 +51,8 @@ TEST_CASE("requests near their limit draft nothing", "[serve]") {
 TEST_CASE("long requests draft nothing", "[serve]") {
   // Up to 30 tokens: after 17, 21, 25 and 29 tokens there are drafts, after 33 none. Of 41 output tokens, 17 come in four rounds
   // and with the prompt, and 24 alone. A prompt of 64 never drafts.
-  const load::ServeResult served = run(alone("draft_length: 3, longest_context: 30", kSure, "prompt: {list: [16, 64]}, output: 41"));
+  const load::ServeResult served =
+      run(alone("draft_length: 3, longest_context: 30", kSure, "prompt: {list: [16, 64]}, output: 41"));
   for (std::size_t i = 0; i < served.result.sequences.size(); ++i) {
     const serve::Sequence& one = served.result.sequences[i];
     CHECK(one.drafted == (one.prompt == 16 ? 4U * 3U : 0U));
@@ -61,7 +62,8 @@ TEST_CASE("long requests draft nothing", "[serve]") {
 
 TEST_CASE("a request whose drafts are rejected stops", "[serve]") {
   // Nothing of prose is accepted: it drafts in the first five rounds. All of code is: it never stops.
-  const load::ServeResult served = run(alone("draft_length: 3, window: 5, least_accepted: 1", kClasses, "prompt: 16, output: 41"));
+  const load::ServeResult served =
+      run(alone("draft_length: 3, window: 5, least_accepted: 1", kClasses, "prompt: 16, output: 41"));
   std::size_t prose = 0;
   for (const serve::Sequence& one : served.result.sequences) {
     const bool code = one.accepted > 0;

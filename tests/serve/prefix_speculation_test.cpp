@@ -147,7 +147,7 @@ TEST_CASE("llama.cpp takes the free slot with the longest common text, else the 
   scheduler: {{kind: llama_cpp, slots: 2, context: 2048, cache_prompt: true}}
   arrivals: {{process: trace, file: "{}"}}
 {})",
-                                                                          trace.path(), kAffine)));
+                                                                               trace.path(), kAffine)));
   CHECK(found(served) == std::vector<std::uint32_t>{0, 0, 160, 0, 0, 0, 0});
 }
 

@@ -47,7 +47,8 @@ double ranked(const load::ServeResult& kept, double share, const Figure& figure)
   return all[static_cast<std::size_t>(std::floor(share * static_cast<double>(all.size() - 1)))];
 }
 
-void check_percentiles(const load::ServeResult& kept, const serve::Statistics& streamed, double (*figure)(const serve::Sequence&)) {
+void check_percentiles(const load::ServeResult& kept, const serve::Statistics& streamed,
+                       double (*figure)(const serve::Sequence&)) {
   for (const auto& [share, value] :
        {std::pair(0.5, streamed.p50), {0.9, streamed.p90}, {0.95, streamed.p95}, {0.99, streamed.p99}})
     CHECK(value == Approx(ranked(kept, share, figure)).epsilon(math::QuantileSketch::kRelativeError * 1.000001));
