@@ -36,10 +36,10 @@ std::uint32_t rounds_of(std::uint32_t tokens, std::uint32_t each) { return (toke
 
 TEST_CASE("requests near their limit draft nothing", "[serve]") {
   // The first of 31 tokens comes with the prompt. Rounds of three drafts, all accepted, give four: after 1, 5, 9, 13, 17 tokens
-  // there are 30, 26, 22, 18, 14 left. Drafting stops when fewer than 16 are left: 4 rounds, then 14 of one token. Mutant: with
-  // drafts to the end there are 8 rounds; with the limit taken as reached, 5 and 10.
+  // there are 30, 26, 22, 18, 14 left. Drafting stops when fewer than 18 are left: 4 rounds, then 14 of one token. Mutants: with
+  // drafts to the end there are 8 rounds; if none are made with 18 left, 3 and 18.
   for (const char* const scheduler : {"kind: vllm_v1, async: false", "kind: sglang", "kind: trtllm"}) {
-    const load::ServeResult served = run(alone("draft_length: 3, least_left: 16", kSure, "prompt: 16, output: 31", scheduler));
+    const load::ServeResult served = run(alone("draft_length: 3, least_left: 18", kSure, "prompt: 16, output: 31", scheduler));
     for (const serve::Sequence& one : served.result.sequences) {
       CHECK(one.rounds == 4 + 14);
       CHECK(one.drafted == 4 * 3);

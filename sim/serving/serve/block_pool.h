@@ -61,17 +61,20 @@ class BlockPool {
   // Gives the block a hash under which it is found from now on.
   void name(Block block, std::uint64_t hash);
   // With states of linear attention: the state at the block's end is saved with it, until the block is handed out again.
-  void save_state(Block block) { all_[block].has_state = true; }
+  void save_state(Block block) {
+    all_[block].has_state = true;
+    changes(all_[block].hash);
+  }
   [[nodiscard]] bool has_state(std::uint64_t hash) const;
   // A sequence gives up its blocks, the last one first; those that no other sequence uses are free from now on.
   void release(const std::vector<Block>& blocks);
   // The contents that a caller asks for repeatedly: whether find() may return something else for one of them than when they were
-  // last watched. The caller clears the sketch and adds its contents.
-  [[nodiscard]] HashSketch& watch() {
+  // last watched. watch() forgets them all; the caller adds them to watched().
+  void watch() {
     watched_changed_ = false;
     watched_.clear();
-    return watched_;
   }
+  [[nodiscard]] HashSketch& watched() { return watched_; }
   [[nodiscard]] bool watched_changed() const { return watched_changed_; }
 
  private:
