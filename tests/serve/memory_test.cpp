@@ -102,7 +102,7 @@ TEST_CASE("a draft on its own GPU has its cache there, and the smaller pool limi
                                     "draft_model}\n"
                                   : "",
                               cost))
-        .blocks;
+        .pool.blocks;
   };
   const std::string pair = "target: llama-3.1-8b, draft: llama-3.2-1b";
   const std::uint32_t small = blocks("hardware: h100-sxm, draft_hardware: rtx-3060, " + pair, true);
