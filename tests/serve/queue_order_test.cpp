@@ -95,19 +95,19 @@ struct Sorted {
   }
 };
 
-// Requests of a few prefixes, some with a unique prefix.
+// Requests of a few prefixes, some with a unique prefix; or, if they do not `share`, all of them.
 struct Requests {
   std::vector<Sequence> sequences;
   arrivals::RequestTrace workload;
 
-  Requests(std::size_t count, std::mt19937& random) : sequences(count) {
+  Requests(std::size_t count, std::mt19937& random, bool share = true) : sequences(count) {
     workload.hash_tokens = kBlock;
     for (std::size_t i = 0; i < count; ++i) {
       arrivals::Request request;
       const auto blocks = static_cast<std::uint32_t>(1 + random() % 6);
       request.prompt = blocks * kBlock + 1 + static_cast<std::uint32_t>(random() % 8);
       request.output = 8;
-      if (random() % 4 != 0) {
+      if (random() % 4 != 0 && share) {
         request.first_hash = static_cast<std::uint32_t>(workload.hashes.size());
         request.hashes = blocks;
         std::uint64_t hash = 0;
@@ -125,9 +125,10 @@ struct Requests {
 
 TEST_CASE("a queue kept in order is the queue sorted at every step", "[serve][queue]") {
   for (const auto& [name, order] : serve::queue_order_words().list) {
-    for (const std::uint32_t blocks : {kUnlimitedBlocks, 40U}) {
+    for (const auto& [blocks, share] :
+         {std::pair{kUnlimitedBlocks, true}, std::pair{40U, true}, std::pair{kUnlimitedBlocks, false}, std::pair{40U, false}}) {
       std::mt19937 random(static_cast<unsigned>(name.size() * 31 + blocks % 97));
-      Requests requests(400, random);
+      Requests requests(400, random, share);
       BlockPool pool(blocks, kBlock, true);
       EngineState state;
       state.first_sequence = requests.sequences.data();
@@ -153,7 +154,7 @@ TEST_CASE("a queue kept in order is the queue sorted at every step", "[serve][qu
         sorted.sort(cached, state, waited);
         // If no request is admitted, the order is not read.
         if (!admits && name == "random") continue;
-        CAPTURE(name, blocks, step);
+        CAPTURE(name, blocks, share, step);
         REQUIRE(queue == sorted.queue);
         for (int i = 0; admits && i < 2 && !queue.empty(); ++i) {
           const RequestId id = queue.front();
@@ -203,6 +204,28 @@ TEST_CASE("a queue to which nothing has happened is not gone through", "[serve][
           false, [](RequestId id) { return std::uint64_t{id}; }, cached, state, queue);
     CAPTURE(name);
     CHECK(kept.sorted() <= (name == "hrrn" ? 1000U : 1U));  // hrrn depends on time, and has 128 requests at most
+  }
+}
+
+TEST_CASE("requests without common prefixes come and go without sorting the others", "[serve][queue]") {
+  std::mt19937 random(6);
+  Requests requests(2000, random, false);
+  for (const QueueOrder order : {QueueOrder::dfs_weight, QueueOrder::shortest_prefill_first}) {
+    BlockPool pool(kUnlimitedBlocks, kBlock, true);
+    EngineState state;
+    state.first_sequence = requests.sequences.data();
+    state.workload = &requests.workload;
+    state.pool = &pool;
+    const CachedBlocks cached;
+    std::deque<RequestId> queue;
+    OrderedQueue kept(order);
+    for (RequestId id = 0; id < 2000; ++id) {
+      kept.join(id, state, queue);
+      kept.order(
+          true, [](RequestId) { return std::uint64_t{0}; }, cached, state, queue);
+      if (id % 3 == 2) kept.leave(queue);
+    }
+    CHECK(kept.sorted() == 1);  // mutant: all of them at each step, 1,999 times
   }
 }
 

@@ -63,12 +63,12 @@ class BlockPool {
   // A sequence gives up its blocks, the last one first; those that no other sequence uses are free from now on.
   void release(const std::vector<Block>& blocks);
   // The contents that a caller asks for repeatedly: whether find() may return something else for one of them than when they were
-  // last watched. The caller clears the sketch and adds its contents.
-  [[nodiscard]] HashSketch& watch() {
+  // last watched. watch() forgets them all; the caller adds them to watched().
+  void watch() {
     watched_changed_ = false;
     watched_.clear();
-    return watched_;
   }
+  [[nodiscard]] HashSketch& watched() { return watched_; }
   [[nodiscard]] bool watched_changed() const { return watched_changed_; }
 
  private:

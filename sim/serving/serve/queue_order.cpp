@@ -16,14 +16,7 @@ constexpr std::size_t kMostSorted = 128;  // beyond it lpm and hrrn are too slow
 // IN_BATCH_PREFIX_CACHING_CHECK_THRESHOLD and IN_BATCH_PREFIX_CACHING_DEPRIORITIZE_THRESHOLD
 constexpr std::uint32_t kInBatchTokens = 32;
 
-struct Waiting {
-  arrivals::RequestId request = 0;
-  std::vector<BlockPool::Block> hits;
-  bool later = false;    // an earlier request in the queue computes a shared prefix first
-  double missing = 1.0;  // tokens that are not cached
-  double ratio = 0.0;    // tokens computed while it waited, over `missing`
-};
-
+using Waiting = OrderedQueue::Waiting;
 using Group = std::vector<const Waiting*>;
 
 // Depth first through the tree of cached prefixes, the branch with the most requests first; requests that end at a node come
@@ -52,42 +45,6 @@ std::uint32_t random_key(arrivals::RequestId request, std::uint64_t ordering) {
   return rng::philox4x32_10({request, static_cast<std::uint32_t>(ordering), 0, 0}, rng::Key{})[0];
 }
 
-void by_prefix(QueueOrder order, const std::function<std::uint64_t(arrivals::RequestId)>& waited, const CachedBlocks& cached,
-               const EngineState& state, std::deque<arrivals::RequestId>& queue) {
-  std::vector<Waiting> all(queue.size());
-  std::set<std::uint64_t> ahead;  // uncached prefixes of more than kInBatchTokens, of requests that go first
-  const std::uint32_t block = kInBatchTokens / state.pool->block_tokens();
-  HashSketch& watched = state.pool->watch();
-  for (std::size_t i = 0; i < queue.size(); ++i) {
-    all[i].request = queue[i];
-    cached.find(queue[i], state.at(queue[i]).tokens() - 1, state, all[i].hits);
-    // Watches the blocks that it found, and the first one that it missed: while these stay the same, it finds the same again.
-    for (std::uint32_t at = 0; at <= all[i].hits.size(); ++at) watched.add(CachedBlocks::hash_of(queue[i], at, state));
-    all[i].missing = static_cast<double>(state.at(queue[i]).tokens() - all[i].hits.size() * state.pool->block_tokens());
-    all[i].ratio = static_cast<double>(waited(queue[i])) / all[i].missing;
-    if (all[i].hits.size() * state.pool->block_tokens() > kInBatchTokens) continue;
-    if ((block + 1) * state.pool->block_tokens() <= state.at(queue[i]).tokens())
-      all[i].later = !ahead.insert(CachedBlocks::hash_of(queue[i], block, state)).second;
-  }
-  std::stable_sort(all.begin(), all.end(), [&](const Waiting& a, const Waiting& b) {
-    if (a.later != b.later) return b.later;
-    if (order == QueueOrder::hrrn) return a.ratio > b.ratio;
-    if (order == QueueOrder::shortest_prefill_first) return a.missing < b.missing;
-    return order == QueueOrder::lpm && a.hits.size() > b.hits.size();
-  });
-  std::vector<arrivals::RequestId> sorted;
-  if (order != QueueOrder::dfs_weight) {
-    for (const Waiting& one : all) sorted.push_back(one.request);
-  } else {
-    Group first;
-    Group later;
-    for (const Waiting& one : all) (one.later ? later : first).push_back(&one);
-    walk(first, 0, sorted);
-    walk(later, 0, sorted);
-  }
-  std::copy(sorted.begin(), sorted.end(), queue.begin());
-}
-
 }  // namespace
 
 config::Choices<QueueOrder> queue_order_words() {
@@ -114,6 +71,10 @@ void OrderedQueue::join(arrivals::RequestId request, const EngineState& state, s
 
 void OrderedQueue::leave(std::deque<arrivals::RequestId>& queue) {
   if (order_ == QueueOrder::random) joined_.erase(queue.front());
+  if (const auto at = found_.find(queue.front()); at != found_.end()) {
+    count(at->second, false);
+    found_.erase(at);
+  }
   queue.pop_front();
   changed_ = true;
 }
@@ -133,6 +94,87 @@ void OrderedQueue::order_at_random(std::deque<arrivals::RequestId>& queue) const
     return one.number < other.number;
   });
   std::transform(all.begin(), all.end(), queue.begin(), [](const auto& one) { return one.second; });
+}
+
+void OrderedQueue::count(const Waiting& one, bool joins) {
+  if (!one.hits.empty()) with_hits_ += joins ? 1 : -1;
+  if (!one.prefix) return;
+  std::uint32_t& alike = prefixes_[*one.prefix];
+  if (joins ? ++alike == 2 : --alike == 1) shared_ += joins ? 1 : -1;
+  if (alike == 0) prefixes_.erase(*one.prefix);
+}
+
+const OrderedQueue::Waiting& OrderedQueue::find(arrivals::RequestId request, const CachedBlocks& cached,
+                                                const EngineState& state) {
+  const auto [at, fresh] = found_.try_emplace(request);
+  Waiting& one = at->second;
+  if (!fresh) return one;
+  one.request = request;
+  const std::uint32_t tokens = state.at(request).tokens();
+  const std::uint32_t block_tokens = state.pool->block_tokens();
+  cached.find(request, tokens - 1, state, one.hits);
+  // Watches the blocks that it found, and the first one that it missed: while these stay the same, it finds the same again.
+  for (std::uint32_t block = 0; block <= one.hits.size(); ++block)
+    state.pool->watched().add(CachedBlocks::hash_of(request, block, state));
+  one.missing = static_cast<double>(tokens - one.hits.size() * block_tokens);
+  const std::uint32_t beyond = kInBatchTokens / block_tokens;
+  if (one.hits.size() * block_tokens <= kInBatchTokens && (beyond + 1) * block_tokens <= tokens)
+    one.prefix = CachedBlocks::hash_of(request, beyond, state);
+  count(one, true);
+  return one;
+}
+
+bool OrderedQueue::place_newest(const CachedBlocks& cached, const EngineState& state, std::deque<arrivals::RequestId>& queue) {
+  std::size_t known = queue.size();
+  while (known > 0 && !found_.contains(queue[known - 1])) --known;
+  for (std::size_t i = known; i < queue.size(); ++i) static_cast<void>(find(queue[i], cached, state));
+  if (with_hits_ > 0 || shared_ > 0) return false;
+  if (order_ != QueueOrder::shortest_prefill_first) return true;
+  const auto shorter = [&](arrivals::RequestId a, arrivals::RequestId b) { return found_.at(a).missing < found_.at(b).missing; };
+  for (auto newest = queue.begin() + static_cast<std::ptrdiff_t>(known); newest != queue.end(); ++newest)
+    std::rotate(std::upper_bound(queue.begin(), newest, *newest, shorter), newest, newest + 1);
+  return true;
+}
+
+void OrderedQueue::order_by_prefix(const std::function<std::uint64_t(arrivals::RequestId)>& waited, const CachedBlocks& cached,
+                                   const EngineState& state, std::deque<arrivals::RequestId>& queue) {
+  // Without common prefixes the keys of waiting requests never change, and only the newest ones look for their places.
+  const bool same = !found_.empty() && !state.pool->watched_changed();
+  if (same && unshared_ && order_ != QueueOrder::hrrn && place_newest(cached, state, queue)) return;
+  ++sorted_;
+  if (!same) {
+    found_.clear();
+    prefixes_.clear();
+    with_hits_ = 0;
+    shared_ = 0;
+    state.pool->watch();
+  }
+  std::vector<Waiting> all;
+  all.reserve(queue.size());
+  std::set<std::uint64_t> ahead;  // uncached prefixes of more than kInBatchTokens, of requests that go first
+  for (const arrivals::RequestId request : queue) {
+    Waiting& one = all.emplace_back(find(request, cached, state));
+    one.ratio = static_cast<double>(waited(request)) / one.missing;
+    if (one.prefix) one.later = !ahead.insert(*one.prefix).second;
+  }
+  std::stable_sort(all.begin(), all.end(), [&](const Waiting& a, const Waiting& b) {
+    if (a.later != b.later) return b.later;
+    if (order_ == QueueOrder::hrrn) return a.ratio > b.ratio;
+    if (order_ == QueueOrder::shortest_prefill_first) return a.missing < b.missing;
+    return order_ == QueueOrder::lpm && a.hits.size() > b.hits.size();
+  });
+  std::vector<arrivals::RequestId> sorted;
+  if (order_ != QueueOrder::dfs_weight) {
+    for (const Waiting& one : all) sorted.push_back(one.request);
+  } else {
+    Group first;
+    Group later;
+    for (const Waiting& one : all) (one.later ? later : first).push_back(&one);
+    walk(first, 0, sorted);
+    walk(later, 0, sorted);
+  }
+  std::copy(sorted.begin(), sorted.end(), queue.begin());
+  unshared_ = with_hits_ == 0 && shared_ == 0;
 }
 
 void OrderedQueue::order(bool admits, const std::function<std::uint64_t(arrivals::RequestId)>& waited, const CachedBlocks& cached,
@@ -157,8 +199,7 @@ void OrderedQueue::order(bool admits, const std::function<std::uint64_t(arrivals
       // Sorting again would not change it if the same requests find the same blocks; hrrn depends on time as well.
       if (order_ != QueueOrder::hrrn && !changed_ && !state.pool->watched_changed()) return;
       changed_ = false;
-      ++sorted_;
-      return by_prefix(order_, waited, cached, state, queue);
+      return order_by_prefix(waited, cached, state, queue);
   }
 }
 
