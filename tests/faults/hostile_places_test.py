@@ -186,6 +186,7 @@ class HostilePlaces(WithResults):
         lab = lambda name: ["calibrate", "--target", name, "--draft", name, "--prompts", "tests/data/prompts/calibration.jsonl", "--out", self.scratch / "calibrated"]
         merge = ["merge", self.scratch / "shards", "--out", self.scratch / "merged"]
         server = ["--hardware", "h100-sxm", "--target", "llama-3.1-8b"]
+        chat = ["serve", "configs/serve/chat.yaml", "--no-capacity", "--dry-run", "--set"]
         readers = [  # the file, the command that reads it, bytes of memory per byte, its content
             ("case.jsonl", lambda file: ["import", file], log, [
                 ("levels", times('{"a": ')), ("levels of lists", times("[", '{"a": ')), ("figures of one object", times(figures, '{"specDecodingStats": {', '"x": 0}}')),
@@ -201,6 +202,15 @@ class HostilePlaces(WithResults):
                 *rows, ("requests", each("{},1,1\n", "arrived_us,prompt,output\n")), ("Azure's requests", times("2024-05-10 00:00:00.009930,1,1\n", "TIMESTAMP,ContextTokens,GeneratedTokens\n")),
                 ("hashes", times("1 ", "arrived_us,prompt,output,block_hashes\n0,1000000000,1,"))]),
             ("case.jsonl", lambda file: ["fit", file], values, [("rounds", times("1, ", '{"draft_length": 2, "rounds": [', "9]}"))]),
+            ("case.jsonl", lambda file: [*chat, f"serve.speculation.acceptance={{trace: {file}}}"], values, [
+                ("rounds", times("1, ", '{"draft_length": 2, "rounds": [', "9]}")), ("overlaps", times("1, ", '{"request": 0, "overlap": [', "1]}")),
+                ("records", each('{{"request": {}, "overlap": [1, 0.5]}}\n'))]),
+            ("case.csv", lambda file: [*chat, f"serve.speculation.acceptance={{replay: {file}}}"], values, [
+                *rows, ("uniforms", each("{},1,0.5\n", "request,position,uniform\n"))]),
+            ("case.csv", lambda file: [*chat, f"serve.lengths={{prompt: {{file: {{path: {file}, column: prompt}}}}, output: {{fixed: 9}}}}"], values, [
+                *rows, ("lengths", times("9\n", "prompt\n"))]),
+            ("case.jsonl", lambda file: ["run", "configs/quickstart.yaml", "--dry-run", "--set", f"context={{process: trace, file: {file}}}"], values, [
+                ("rounds", times("1, ", '{"draft_length": 2, "rounds": [', "9]}")), ("overlaps", times("1, ", '{"request": 0, "overlap": [', "1]}"))]),
             ("case.yaml", lambda file: ["run", file], values, [("a config", times("1, ", "experiment: a\nrounds: [", "1]\n")), *yaml]),
             ("gpu.yaml", lambda file: ["pass", "--hardware", file, "--model", "llama-2-7b"], values, yaml),
             ("model.yaml", lambda file: ["describe", file], values, yaml),
@@ -212,6 +222,7 @@ class HostilePlaces(WithResults):
             ("runs.csv", lambda file: ["tune", file, *server], values, rows),
             ("runs.json", lambda file: ["tune", file, *server], values, json_values),
             ("shards/1/manifest.yaml", lambda file: merge, values, yaml),
+            ("shards/1/counts.csv", lambda file: merge, values, rows),
             ("shards/1/journal.txt", lambda file: merge, values, [("lines", times("x\n")), ("a line", times("x"))]),
             ("prompts.jsonl", lambda file: ["calibrate", "--target", "tests/data/models/tiny-llama3", "--draft", "tests/data/models/tiny-llama3", "--prompts", file, "--out",
                                             self.scratch / "calibrated"], values, [("tokens", times("1, ", '{"tokens": [', "99999999]}")), ("a text", times("\\q", '{"prompt": "', '"}'))]),
