@@ -1,4 +1,4 @@
-// Drafter saguaro: its output is the target's, its rounds are ready as often as theory says, and they take the time of the
+// Drafter saguaro: its output is the target's, its rounds are ready as often as theory predicts, and they take the time of the
 // passes that the target waits for.
 #include "sim/rounds/theory/outcome_cache.h"
 #include "tests/exact/exact_cells.h"
@@ -123,12 +123,12 @@ TEST_CASE("how often an outcome is prepared, by hand", "[outcome_cache]") {
   const theory::RoundKernel again = theory::prepared_rounds({two}, 0.5, 1.0, true);
   CHECK(theory::ready_share(again) == Approx(0.3 + 0.7 * 0.5));
   // Without a second draft, a missed outcome is followed by one token alone: stays .65, returns .8.
-  const theory::RoundKernel alone = theory::prepared_rounds({two}, 0.5, 0.8, false);
+  theory::RoundKernel alone = theory::prepared_rounds({two}, 0.5, 0.8, false);
   CHECK(theory::ready_share(alone) == Approx(0.8 / (1.0 - 0.65 + 0.8)));
   CHECK(alone.at(0, 1, 0) + alone.at(0, 1, 1) == Approx(1.0));
 }
 
-TEST_CASE("the simulated cache is ready as often as theory says, and emits as many tokens", "[outcome_cache][statistical]") {
+TEST_CASE("the simulated cache is ready as often as theory predicts, and emits as many tokens", "[outcome_cache][statistical]") {
   for (const bool again : {true, false})
     for (const double rescale : {1.0, 0.4})
       for (const char* context : {"{process: fixed}", "{process: iid, pool: 8}"}) {
@@ -180,7 +180,7 @@ TEST_CASE("a round takes the passes that the target waits for", "[outcome_cache]
     for (int i = 0; i < 1000; ++i) passes.add(i < prepared ? std::vector<std::uint32_t>{} : std::vector<std::uint32_t>{1, 1});
     return 1e3 * experiment.cells[0].round_time(0.0, {0, 0, 1000}, passes).total();
   };
-  CHECK(time(1, 2, 1.0) == Approx(10.0));        // three passes of 2 ms beside the target's 10
+  CHECK(time(1, 2, 1.0) == Approx(10.0));        // three passes of 2 ms during the 10 of the target
   CHECK(time(1, 2, 0.5) == Approx(10.0 + 2.0));  // half of the rounds wait for two passes
   CHECK(time(2, 2, 0.5) == Approx(10.0 + 3.0));  // in a batch all wait for the one that missed: 1 - .5^2
   CHECK(time(1, 5, 1.0) == Approx(15.0));        // three passes of 5 ms are what a round takes

@@ -88,7 +88,7 @@ void reuse(double share, cost::RoundTime& time) {
   time.verify = verify;
 }
 
-// The part of the passes that prepare the next round that lasts longer than the verification beside them: the target waits.
+// The part of the passes that prepare the next round that lasts longer than the verification at that time: the target waits.
 cost::PassTime beyond_verification(const Cell& cell, const std::vector<double>& meanwhile_rows, const cost::PassTime& verify) {
   const cost::PassTime passes = cost::draft_passes_time(cell.cost(), cell.workload, meanwhile_rows);
   cost::PassTime beyond;

@@ -1,3 +1,4 @@
+#include "sim/hardware/latency/round_time.h"
 #include "sim/hardware/placement/lockstep.h"
 
 #include <algorithm>

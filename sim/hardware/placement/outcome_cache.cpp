@@ -6,7 +6,7 @@ namespace specsim::placement {
 
 namespace {
 
-// A round: sequences whose outcome was not prepared draft now, while the target waits; then the target verifies, and beside it
+// A round: sequences whose outcome was not prepared draft now, while the target waits; then the target verifies, and meanwhile
 // the draft prepares the outcomes of this round for all sequences. The next round begins when both are done.
 class PreparedRun final : public TwoGpuRun {
  public:

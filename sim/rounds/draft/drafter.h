@@ -130,7 +130,7 @@ class BlockDrafter {
     Memory& operator=(const Memory&) = delete;
     virtual ~Memory() = default;
     [[nodiscard]] virtual std::unique_ptr<Memory> copy() const = 0;
-    // What later rounds depend on, beyond the text and the rounds that emitted it: for a memory of the drawn tokens.
+    // The drawn tokens that later rounds depend on, beyond the text and the rounds that emitted it.
     [[nodiscard]] virtual std::vector<Token> drawn() const { return {}; }
   };
 

@@ -40,10 +40,11 @@ std::optional<std::pair<std::string_view, std::size_t>> field_of(std::string_vie
 }
 
 std::optional<std::size_t> column_of(std::string_view header, std::string_view name) {
-  for (std::size_t column = 0;; ++column) {
-    const auto field = field_of(header, column);
-    if (!field) return std::nullopt;
-    if (field->first == name) return column;
+  for (std::size_t column = 0, begin = 0;; ++column) {
+    const std::size_t end = std::min(header.find(',', begin), header.size());
+    if (header.substr(begin, end - begin) == name) return column;
+    if (end == header.size()) return std::nullopt;
+    begin = end + 1;
   }
 }
 
@@ -63,7 +64,8 @@ std::vector<std::uint32_t> read_column(const std::string& text, const std::strin
     if (!column) {
       column = column_of(line, name);
       if (column) continue;
-      diagnostics.add({path, number, 1}, fmt::format("has no column {}, allowed: {}", config::quote_for_message(name), line));
+      diagnostics.add({path, number, 1}, fmt::format("has no column {}, allowed: those of {}", config::quote_for_message(name),
+                                                     config::quote_for_message(line)));
       return {};
     }
     const auto field = field_of(line, *column);

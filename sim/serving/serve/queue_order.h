@@ -50,7 +50,7 @@ class OrderedQueue {
   void order_at_random(std::deque<arrivals::RequestId>& queue) const;
   void order_by_prefix(const std::function<std::uint64_t(arrivals::RequestId)>& waited, const CachedBlocks& cached,
                        const EngineState& state, std::deque<arrivals::RequestId>& queue);
-  // What the request finds now; found before if nothing that it watches has changed.
+  // The entry of a request: looked up now, or before if nothing that it watches has changed since.
   const Waiting& find(arrivals::RequestId request, const CachedBlocks& cached, const EngineState& state);
   void count(const Waiting& one, bool joins);
   // Puts requests that joined since the last order at their places. False: some requests share a prefix, so all must be sorted.
