@@ -17,6 +17,8 @@ constexpr double kExact = 1e-12;
 
 const Distribution kTarget = {0.5, 0.3, 0.2};
 const Distribution kDraft = {0.2, 0.5, 0.3};
+const Distribution kSixTargets = {0.3, 0.2, 0.2, 0.1, 0.1, 0.1};
+const Distribution kSixDrafts = {0.1, 0.3, 0.2, 0.2, 0.1, 0.1};
 
 // Mutant: drafts the last round's tokens again, whose acceptance is partly known.
 class Repeats final : public draft::BlockDrafter {
@@ -70,7 +72,7 @@ struct Simulated {
 Simulated simulated(const std::string& context, const std::string& drafter) {
   const ReadyCell ready(
       fmt::format("{{experiment: cache, rounds: 262144, pair: {}, context: {}, decode: {{drafter: {}, verifier: token}}}}",
-                  explicit_pair(kTarget, kDraft), context, drafter));
+                  explicit_pair(kSixTargets, kSixDrafts), context, drafter));
   const decode::Simulator simulator = ready.simulator();
   decode::Counts counts = simulator.empty_counts();
   const std::uint64_t total = 8 * simulator.chunk_size();
@@ -81,7 +83,9 @@ Simulated simulated(const std::string& context, const std::string& drafter) {
     result.rounds += static_cast<double>(counts.accepted_distribution[i]);
     accepted += static_cast<double>(i * counts.accepted_distribution[i]);
   }
-  result.ready = static_cast<double>(counts.passes.rounds[0]) / result.rounds;
+  // Rounds that draft without a pass; without a second draft, no other rounds draft.
+  const bool again = drafter.find("fallback: draft") != std::string::npos;
+  result.ready = static_cast<double>(again ? counts.passes.rounds[0] : counts.drafted.back()) / result.rounds;
   result.emitted = 1.0 + accepted / result.rounds;
   result.sequence_rounds = static_cast<int>(ready.cell().sequence_rounds);
   return result;
@@ -134,13 +138,16 @@ TEST_CASE("the simulated cache is ready as often as theory predicts, and emits a
       for (const char* context : {"{process: fixed}", "{process: iid, pool: 8}"}) {
         INFO(again << ", " << rescale << ", " << context);
         const std::string drafter =
-            fmt::format("{{kind: saguaro, draft_length: 3, fan_outs: [2, 1, 1, 2], rescale: {}, fallback: {}}}", rescale,
+            fmt::format("{{kind: saguaro, draft_length: 3, fan_outs: [1, 1, 1, 2], rescale: {}, fallback: {}}}", rescale,
                         again ? "draft" : "none");
         const Simulated counted = simulated(context, drafter);
-        Distribution drafted = kDraft;  // three tokens are rescaled, which is all of them
-        const auto position = [&](std::size_t fan_out) { return theory::prepared_position(kTarget, kDraft, drafted, fan_out); };
-        const theory::RoundKernel kernel = theory::prepared_rounds({position(2), position(1), position(1)},
-                                                                   theory::prepared_mass(kTarget, kDraft, 2), 1.0, again);
+        Distribution drafted = kSixDrafts;
+        for (const std::size_t x : {1U, 2U, 3U}) drafted[x] *= rescale;  // the likeliest, one more than the largest fan-out
+        const double mass = 0.3 + 0.7 * rescale;
+        for (double& p : drafted) p /= mass;
+        const theory::PreparedPosition position = theory::prepared_position(kSixTargets, kSixDrafts, drafted, 1);
+        const theory::RoundKernel kernel = theory::prepared_rounds({position, position, position},
+                                                                   theory::prepared_mass(kSixTargets, kSixDrafts, 2), 0.9, again);
         const double share = ready_in(kernel, counted.sequence_rounds);
         CHECK(std::abs(counted.ready - share) < 5.0 * std::sqrt(share / counted.rounds));
         CHECK(std::abs(counted.emitted - tokens_in(kernel, counted.sequence_rounds)) < 5.0 * 1.5 / std::sqrt(counted.rounds));
@@ -170,7 +177,7 @@ TEST_CASE("rescaling moves the draft towards unlikely tokens, and the theory fol
 TEST_CASE("a round takes the passes that the target waits for", "[outcome_cache]") {
   const auto time = [](double batch, double draft_ms, double ready) {
     const spec::Experiment experiment = experiment_of(fmt::format(
-        "{{experiment: cache, pair: {{vocab: 2, target: {{family: uniform}}, draft: {{family: uniform}}}}, decode: {{drafter: "
+        "{{experiment: cache, pair: {{vocab: 8, target: {{family: uniform}}, draft: {{family: uniform}}}}, decode: {{drafter: "
         "{{kind: saguaro, draft_length: 2}}, verifier: token}}, cost: {{model: affine, target_fixed_ms: 10, draft_fixed_ms: "
         "{}}}, "
         "workload: {{batch: {}}}}}",
