@@ -50,13 +50,13 @@ SEED = 1
 # Room: (number of mutants, scripts that judge mutants that survive all cases of the test programs, the fastest first).
 ROOMS = {
     "plan": (40, ["tests/golden/plan_flags_test.py", "tests/cli/plan_batches_test.py", "tests/cli/output_test.py"]),
-    "load": (40, ["tests/serve/flags_test.py", "tests/serve/sweep_test.py", "tests/serve/summary_test.py", "tests/serve/apart_test.py"]),
+    "load": (40, ["tests/serve/flags_test.py", "tests/serve/sweep_test.py", "tests/serve/summary_test.py", "tests/serve/disaggregated_test.py"]),
     "judge": (40, ["tests/stat/check_grid_test.py"]),
     "fit": (32, ["tests/cli/fit_tables_test.py"]),
     "arrivals": (24, ["tests/serve/sharing_test.py", "tests/serve/sweep_test.py"]),
     "logs": (28, ["tests/logs/import_test.py"]),
     "serve": (44, ["tests/serve/exact_test.py", "tests/serve/llama_cpp_test.py", "tests/serve/prefix_test.py",
-                   "tests/serve/sharing_test.py", "tests/serve/summary_test.py", "tests/serve/apart_test.py",
+                   "tests/serve/sharing_test.py", "tests/serve/summary_test.py", "tests/serve/disaggregated_test.py",
                    "tests/serve/messages_test.py", "tests/serve/trace_acceptance_test.py", "tests/serve/executed_test.py",
                    "tests/serve/adaptive_verification_test.py"]),
     "report": (20, ["tests/cli/output_test.py", "tests/faults/existing_files_test.py"]),

@@ -12,7 +12,7 @@ created with an outline.
   <!-- table: NAME -->            a table that a function below makes
   <!-- part: KIND/NAME -->        a method's kind and source; <!-- figures: KIND/NAME -->: its parameters, an example, simulated values
   <!-- value: NAME -->            a number in a sentence, from a CSV; "step: PAGE | GROUP | FIGURE" is one of results/fidelity/steps/errors.csv;
-                                  "method:", "side by side:", "adaptive:" and "trees:" name a method's row and column (see method_value and others)
+                                  "method:", "side by side:", "adaptive:", "trees:" and "heatmap:" name a row and column (see method_value and others)
 --check writes no files, prints the differences, and ends with status 1 if there are any.
 """
 import difflib
@@ -28,7 +28,7 @@ from statistics import median
 import yaml
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "results"))
-import price_tables  # noqa: E402
+import latency_tables  # noqa: E402
 import served_speedups  # noqa: E402
 from tables import geometric_mean, quantile, rows_of  # noqa: E402
 
@@ -169,13 +169,22 @@ def part_block(what):
     return f"**{kind}.**" + (f" Source: {linked(part.source)}." if part.source else "")
 
 
-MOST_FIGURES = 6  # rows of a method's table
+MOST_FIGURES = 3  # rows of a method's table
+
+
+def parameters_of(part):
+    """A method's table of parameters. Those of every fixed tree are only on the page of tree_static."""
+    tree = part_named("drafter/tree_static")
+    shared = [row for row in part.table.splitlines()[2:] if part.name != tree.name and row in tree.table.splitlines()]
+    own = [row for row in part.table.splitlines() if row not in shared]
+    keys = ", ".join(row.split(" | ")[0].strip("| ") for row in shared)
+    return "\n".join(own * (len(own) > 2) + [""] * (len(own) > 2 and bool(shared)) + [f"{keys}: as for [tree_static]({tree.page}#parameters)."] * bool(shared)) or "None."
 
 
 def figures_block(what):
     """A method's parameters, the first example that uses it, and its first cells of results/methods."""
     part = part_named(what)
-    lines = ["## Parameters", "", part.table or "None.", ""]
+    lines = ["## Parameters", "", parameters_of(part), ""]
     example = example_of(part)
     if example:
         lines += ["## In a config", "", "```yaml", example[0], "```", "", f"From [{example[1]}](../../{example[1]}).", ""]
@@ -183,7 +192,7 @@ def figures_block(what):
     if cells:
         shown = list({cell["config"]: cell for cell in reversed(cells)}.values())[::-1][:MOST_FIGURES]  # the first cell of each config
         other = {"drafter": "verifier", "verifier": "drafter", "policy": "drafter"}[part.kind]
-        notes = ["Compare rows of one config only."] * (len(shown) > 1) + ["[All methods on one workload](../results/methods.md)."]
+        notes = ["Compare rows of one config only."] * (len(shown) > 1) + ["[All methods](../results/methods.md)."]
         notes += [f"[All {len(cells)} cells](../../results/methods/methods.csv)."] * (len(cells) > len(shown))
         lines += ["## Figures", "", " ".join(notes), "",
                   f"| config | {part.kind} | {other} | tokens per round | draft passes | verified rows |", "|---|---|---|---|---|---|"]
@@ -247,6 +256,13 @@ def tree_value(what):
 
 
 # ---- measurements on real models
+
+def heatmap_value(what):
+    """Of results/eagle_70b: the best draft length of a batch, "batch 1, best", or a speedup, "batch 256, draft length 5"."""
+    batch, figure = re.fullmatch(r"batch (\d+), (best|draft length \d+)", what).groups()
+    speedups = {row["decode.drafter.draft_length"]: float(row["speedup"]) for row in rows_of("results/eagle_70b/data.csv") if row["workload.batch"] == batch}
+    return max(speedups, key=speedups.get) if figure == "best" else f"{speedups[figure.split()[-1]]:.2f}"
+
 
 def span(values, form="{:.2f}"):
     """Least and most of the values; one value if both print the same."""
@@ -393,7 +409,7 @@ def served(quantity):
 
 
 def llama_cpp_held():
-    """Error of llama.cpp's passes to 8 tokens that no parameter was fitted to, as scripts/results/llama_cpp_prices.py rounds it."""
+    """Error of llama.cpp's passes to 8 tokens that no parameter was fitted to, as scripts/results/llama_cpp_latencies.py rounds it."""
     ratios = [float(row["published_over_simulated"]) for row in rows_of("results/roofline/llama_cpp.csv") if row["set"] == "held" and int(row["tokens"]) <= 8]
     errors = [100 * abs(ratio - 1) for ratio in ratios]
     return f"{median(errors):.0f} % at the median and {quantile(errors, 0.9):.0f} % at the 90th percentile ({len(errors)} rows)"
@@ -415,6 +431,43 @@ def language_errors(what):
     errors = [100 * (float(row[column]) / float(row["published"]) - 1) for row in rows_of("results/language/language.csv")
               if source in row["source"] and method in row["method"] and row["temperature"] == temperature and row["role"] == "predicted"]
     return span(errors, "{:+.0f}") + " %"
+
+
+def side_by_side_table(_):
+    shown = {"chain of 2": "verifier token, drafter chain draft_length 2", "block verification, chain of 4": "verifier block, drafter chain draft_length 4",
+             "`eagle`, chain of 4": "drafter eagle branching [1,1,1,1]", "`eagle`, tree of 21": "drafter eagle branching [3,2,1,1]",
+             "`tree_dynamic`, 21 nodes": "drafter tree_dynamic", "`prompt_lookup`": "drafter prompt_lookup"}
+    return latency_tables.table(["example", "speedup at batch 1", "at batch 8", "at batch 32"],
+                 [[name, *(side_by_side_value(f"{words} | {batch}") for batch in (1, 8, 32))] for name, words in shown.items()])
+
+
+def shared_rows_table(_):
+    """Speedups of the cells of one budget of rows, all rows, and a perfect head, by batch (configs/examples/methods/shared_rows.yaml)."""
+    cells = {32: (30, 22, 38), 128: (31, 23, 39)}
+    return latency_tables.table(["batch", "verified by estimate", "all verified", "perfect head"],
+                              [[str(batch), *(method_value(f"config shared_rows, cell {cell} | speedup") for cell in shown)] for batch, shown in cells.items()])
+
+
+def language_table(_):
+    shown = [("block verification", "`spread: 0.7`", "block verification; block; 1; language"),
+             ("siblings without replacement, Llama-3 70B and 8B", "`spread: 0.7`", "appendix E; sibling; 1; language"),
+             ("siblings, Medusa's heads", "`spread: 1.4`", "Medusa; sibling; 0; weak draft"),
+             ("EAGLE's tree of 25, temperature 0", "`spread: 1`", "Tables 2 and 5; EAGLE's tree of 25; 0; head"),
+             ("EAGLE-2's tree, temperature 0", "`spread: 1`", "Tables 2 and 5; EAGLE-2; 0; head"),
+             ("EAGLE's tree of 25, temperature 1", "`spread: 1`", "Tables 2 and 5; EAGLE's tree of 25; 1; head"),
+             ("Sequoia's trees, temperature 0", "`spread: 1.4`", "Tables 1 and 3; Sequoia's tree; 0; weak draft"),
+             ("Sequoia's trees, temperature 0.6", "`spread: 1.4`", "Tables 1 and 3; Sequoia's tree; 0.6; weak draft"),
+             ("EAGLE's tree at temperature 1, fitted at 0", "flat head", "Table 1:; EAGLE's tree of 25; 1; flat head"),
+             ("EAGLE-2's tree at temperature 1, fitted at 0", "flat head", "six tasks; EAGLE-2; 1; flat head"),
+             ("many drafts of a small model (SpecTr)", "`spread: 0.7`", "SpecTr; K-SEQ; 1; language")]
+    return latency_tables.table(["method", "setting", "predicted against published"], [[method, setting, language_errors(what)] for method, setting, what in shown])
+
+
+def kernel_errors_table(_):
+    shown = {"products, bf16": "product | bfloat16", "products, fp8": "product | fp8", "decode attention, bf16": "attention_decode | bfloat16",
+             "latent attention, bf16": "attention_latent | bfloat16", "experts, bf16": "experts | bfloat16"}
+    return latency_tables.table(["kernel, shapes that no fit saw", "median error over GPUs", "90th percentile"],
+                 [[name, *(latency_tables.unseen_span(f"{words} | {figure}") for figure in ("middle", "high"))] for name, words in shown.items()])
 
 
 def rankings(figure):
@@ -451,11 +504,13 @@ VALUES = {
     "timing error, worst": lambda: f"{timing_errors()[-1]:.1f} %",
 }
 TABLES = {"methods": methods_table, "refuted": refuted_table, "policies": policies_table, "calibration": calibration_table, "validation": validation_table, "measured": measured_table, "gpu": gpu_table,
-          **{name: (lambda _, make=make: make()) for name, make in price_tables.TABLES.items()}}
+          "side by side": side_by_side_table, "shared rows": shared_rows_table, "language": language_table, "kernel errors": kernel_errors_table,
+          **{name: (lambda _, make=make: make()) for name, make in latency_tables.TABLES.items()}}
 # Values that name a row of a table: "step: PAGE | GROUP | FIGURE".
 OF_ROWS = {"language": language_errors, "rankings": rankings, "method": method_value, "side by side": side_by_side_value, "adaptive": against_fixed, "trees": tree_value,
-           "step": price_tables.step_value, "fidelity": price_tables.fidelity_value, "unseen": price_tables.unseen_value,
-           "unseen span": price_tables.unseen_span}
+           "heatmap": heatmap_value,
+           "step": latency_tables.step_value, "fidelity": latency_tables.fidelity_value, "unseen": latency_tables.unseen_value,
+           "unseen span": latency_tables.unseen_span}
 
 
 # ---- blocks

@@ -46,7 +46,7 @@ except ImportError as error:
 
 from kernel_formulas import KINDS, form_of, matrices_of_expert, read_hardware, reads_keys, weight_bytes  # noqa: E402
 from kernel_sources import (AITER_EXPERTS, AITER_SKEW, AITER_TYPES, LATENT_TABLES, MORE_EXPERTS, OWN_KERNELS, OWN_PRODUCTS, OWN_TABLES, SHIPPED, TABLE_OF, WALK, WHOSE)  # noqa: E402
-from unseen_report import in_spreads, write_report  # noqa: E402
+from unseen_report import in_spreads, spread_of, write_report  # noqa: E402
 
 MOST_ROWS = 512      # most rows of a product: larger ones were not measured
 LEAST_SETS = 3.0     # weights of a product above the second-level cache's size: smaller ones are read from the cache
@@ -195,14 +195,15 @@ def fit(kind, hardware, dtype, x, us, shapes, w, ridge, figures=None, evaluation
     final = least_absolute(f, y, ridge, w)
     if len(final) > (w > 0).sum() and np.abs(unseen[out]).mean() >= np.abs(y[out]).mean():
         final, unseen = np.zeros_like(final), -y  # more weights than rows, which does not help on unseen shapes
-    spread = float(np.median(np.abs(unseen[out])) / 0.6745)
+    from_memory = x["over_l2"] >= (LEAST_CACHES if kind.kind in ("attention_decode", "attention_latent") else LEAST_SETS) if "over_l2" in x else out
+    counted = out & from_memory if (out & from_memory).any() else out  # passes read weights and keys from memory
+    spread = spread_of(unseen[counted])
     # Tables of attention often have one count of heads, and many contexts for it.
     told = shapes[w == 1] if kind.kind == "product" else zip(*(np.asarray(v)[w == 1] for v in x.values() if np.ndim(v)))
     few = len(set(told)) < LEAST_SHAPES
     spread = max(spread, FEW_SPREAD) if few else spread
-    from_memory = x["over_l2"] >= (LEAST_CACHES if kind.kind in ("attention_decode", "attention_latent") else LEAST_SETS) if "over_l2" in x else out
     return {"figures": figures, "over": over, "by": by, "correction": final, "held_out": np.abs(np.expm1(unseen[out])), "spread": spread, "few": few,
-            "in_spreads": in_spreads(unseen[out], folds(shapes, w)[out]), "plain": np.abs(model.us(figures)[out] / us[out] - 1), "held_rows": 2.0 ** model.coordinates()[0][out],
+            "in_spreads": in_spreads(unseen[out], folds(shapes, w)[out], counted[out]), "plain": np.abs(model.us(figures)[out] / us[out] - 1), "held_rows": 2.0 ** model.coordinates()[0][out],
             "from_memory": from_memory[out],
             "neighbours": errors_of_neighbours(x, us, shapes, out & from_memory) if kind.kind == "product" else np.array([])}
 
@@ -443,8 +444,8 @@ def write(path, gpu, fits, source=SHIPPED, beside=None):
                        f"    correction: \"{numbers(f['correction'], '%.3f')}\"\n"))
     order = list(KINDS)
     with open(path, "w", encoding="utf-8") as file:
-        file.write(f"# Fitted kernel times of {gpu}, written by scripts/kernels/fit_kernels.py. spread: standard deviation of the logarithm on shapes that the\n"
-                   "# fit did not see; errors: median and 90th percentile on them, percent. Correction: `docs/results/prices.md`.\n"
+        file.write(f"# Fitted kernel times of {gpu}, written by scripts/kernels/fit_kernels.py. spread: 95th percentile of the absolute error of the logarithm on\n"
+                   "# shapes that the fit did not see, divided by 1.96; errors: median and 90th percentile on them, percent. Correction: `docs/results/prices.md`.\n"
                    f"source: {source}\nfits:\n")
         file.writelines(piece for _, piece in sorted(pieces, key=lambda p: order.index(p[0])))
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Draws measurements on a GPU and specsim's estimates: the folder of scripts/gpu/gpu_calibrate and scripts/gpu/gpu_prices.py.
+"""Draws measurements on a GPU and specsim's estimates: the folder of scripts/gpu/gpu_calibrate and scripts/gpu/gpu_latencies.py.
 
     scripts/plots/plot_gpu.py results/gpu/h200-sxm    writes gpu.png there
 """

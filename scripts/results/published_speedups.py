@@ -14,7 +14,7 @@ from pathlib import Path
 
 import yaml
 
-from priced_passes import ENGINES, engine_figure, total_ms
+from estimated_passes import ENGINES, engine_figure, total_ms
 from tables import geometric_mean, rows_of, spread_factor, write_rows
 
 ROWS = Path("configs/published/speedups.csv")

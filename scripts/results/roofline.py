@@ -205,7 +205,7 @@ def main():
     (out / "manifest.yaml").write_text(f'script: scripts/results/roofline.py\ncommand: "scripts/results/roofline.py {specsim} {out}"\nprogram: "{version_of(specsim)}"\n'
                                        f"data: {DATA}\nplots: scripts/plots/plot_roofline.py\n"
                                        "other files: scripts/results/published_speedups.py, which writes published_speedups.csv and .md from configs/published/speedups.csv; "
-                                       "scripts/results/llama_cpp_prices.py, which writes llama_cpp.csv and .md from configs/published/llama_cpp.csv\n")
+                                       "scripts/results/llama_cpp_latencies.py, which writes llama_cpp.csv and .md from configs/published/llama_cpp.csv\n")
     print(f"{len(rows)} rows; goals missed on {', '.join(misses) or 'no GPU'}; see {out / 'roofline.md'}")
     return 0
 

@@ -20,7 +20,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from calls import version_of
-from priced_passes import engine_figure, total_ms
+from estimated_passes import engine_figure, total_ms
 from tables import geometric_mean, rows_of, spread_factor, write_rows
 
 ROWS = Path("configs/published/served_speedups.csv")

@@ -6,11 +6,14 @@
 --servers: measured servers, a CSV file for each source; --numbers: published measurements of servers under load. For each server with at
 least six cells, the runs that `--suggest` picks are given (none, 2, 4), and all other cells are predicted. SPECSIM names the program.
 
-cells.csv has each predicted cell with its interval, servers.csv the errors by server, table.csv those of all. Nothing is fitted here.
+cells.csv has each predicted cell with its interval, table.csv the errors of all and by server, repeats.csv how far apart repetitions of one cell are.
+Nothing is fitted here.
 """
 import argparse
 import collections
 import csv
+import datetime
+import itertools
 import json
 import math
 import os
@@ -38,6 +41,10 @@ CLEAR = 0.05  # gains or losses above this count
 class Server:
     def __init__(self, name, kind, options, runs):
         self.name, self.kind, self.options, self.runs = name, kind, options, runs
+
+
+# Lengths that a benchmark draws evenly between 80 and 100 % of the stated one (--random-range-ratio 0.8). A run's mean scales them.
+DRAWN_EVENLY = [part for side in ("prompt", "output") for part in ("--set", f"serve.lengths.{side}={{uniform: {{from: 8000, to: 10000}}}}")]
 
 
 # ---- the sources -------------------------------------------------------------------------------------------------------------
@@ -76,59 +83,104 @@ def gpt_oss_on_h200(folder):
                      "prompt_tokens": float(row["input_tokens"]) / requests, "output_tokens": float(row["output_tokens"]) / requests,
                      "position_rates": " ".join(f"{rate:.4f}" for rate in rates), "ttft_ms": row["ttft_mean_ms"], "tpot_ms": row["tpot_mean_ms"],
                      "output_tokens_per_s": row["output_tok_s"]})
-    options = ["--hardware", "h200-sxm", "--target", "gpt-oss-120b", "--draft", "eagle3-gpt-oss-120b", "--engine", "vllm",
+    options = ["--hardware", "h200-sxm", "--target", "gpt-oss-120b", "--draft", "eagle3-gpt-oss-120b", "--engine", "vllm", *DRAWN_EVENLY,
                "--set", "serve.kv.tokens=1474368", "--set", "serve.kv.plain_tokens=1659040"]  # as the servers logged
     yield Server("h200 gpt-oss-120b, eagle3", "experts", options, runs)
 
 
-def nearly_fixed(tokens):
-    """Mean length of InferenceX' requests, which are 80 to 100 % of the stated length: a multiple of 16, as lengths are written in the files."""
-    return 16 * round(0.9 * float(tokens) / 16)
+def evenly(tokens):
+    """Mean of lengths that were drawn so."""
+    return 0.9 * float(tokens)
+
+
+CAMPAIGN_DAYS = 7  # runs further apart are of other versions of the engine; within such a week a repeated cell differs by half a percent
+
+
+def campaigns(rows):
+    """The rows in groups: no two neighbours by date are further apart than CAMPAIGN_DAYS."""
+    groups = []
+    for row in sorted(rows, key=lambda row: row["date"]):
+        day = datetime.date.fromisoformat(row["date"])
+        if not groups or (day - last).days > CAMPAIGN_DAYS:
+            groups.append([])
+        groups[-1].append(row)
+        last = day
+    return groups
 
 
 HARDWARE = {"h100": "h100-sxm", "h200": "h200-sxm"}
 FRAMEWORKS = {"trt": "trtllm", "sglang": "sglang", "vllm": "vllm"}
 
 
+# Days on which repeated cells took two to three times as long as days later.
+DOUBTFUL = {("b200", "2026-05-15"), ("b300", "2026-04-17")}
+
+
+def inferencex_rows(folder):
+    """DeepSeek-R1 on one server: one engine, attention without data parallelism."""
+    return [row for row in csv.DictReader(open(folder / "inferencex_dsr1.csv"))
+            if row["disagg"] == row["is_multinode"] == "False" and row["decode_dp_attention"] != "True" and row["decode_ep"] == "1"
+            and row["framework"] in FRAMEWORKS and (row["hardware"], row["date"]) not in DOUBTFUL]
+
+
+def seconds_of(row, metric):
+    return float(row[f"mean_{metric}"] or row[f"median_{metric}"])
+
+
 def deepseek_by_inferencex(folder):
-    """DeepSeek-R1 with and without its MTP module: the newest run of each cell, one engine, attention without data parallelism."""
-    groups = collections.defaultdict(dict)
-    for row in csv.DictReader(open(folder / "inferencex_dsr1.csv")):
-        if row["disagg"] != "False" or row["is_multinode"] != "False" or row["decode_dp_attention"] == "True" or row["decode_ep"] != "1":
-            continue
-        if row["framework"] not in FRAMEWORKS:
-            continue
-        cell = row["spec_method"], row["isl"], row["osl"], row["conc"]
-        group = groups[row["hardware"], row["framework"], row["precision"], row["decode_tp"]]
-        if cell not in group or group[cell]["date"] < row["date"]:
-            group[cell] = row
-    for (gpu, framework, precision, gpus), cells in groups.items():
+    """With and without its MTP module. A server is one campaign, and the newest run of each cell in it."""
+    groups = collections.defaultdict(list)
+    for row in inferencex_rows(folder):
+        groups[row["hardware"], row["framework"], row["precision"], row["decode_tp"]].append(row)
+    for (gpu, framework, precision, gpus), rows in groups.items():
         length = 3 if framework == "trt" or gpu.startswith("mi") else 2  # from the recipe; acceptance was not recorded
-        runs = []
-        for (method, prompt, output, clients), row in cells.items():
-            speculates = method != "none"
-            runs.append({"run": f"{prompt}-{output}-k{length if speculates else 0}-c{clients}", "draft_length": length if speculates else 0,
-                         "concurrency": int(clients), "requests": 10 * int(clients), "prompt_tokens": nearly_fixed(prompt),
-                         "output_tokens": nearly_fixed(output), "acceptance_length": "",
-                         "ttft_ms": 1e3 * float(row["mean_ttft"] or row["median_ttft"]), "tpot_ms": 1e3 * float(row["mean_tpot"] or row["median_tpot"]),
-                         "output_tokens_per_s": float(row["output_tput_per_gpu"]) * int(gpus)})
         options = ["--hardware", HARDWARE.get(gpu, gpu), "--target", "deepseek-v3", "--tensor-parallel", gpus, "--draft", "deepseek-v3-mtp",
-                   "--engine", FRAMEWORKS[framework]]
+                   "--engine", FRAMEWORKS[framework], *DRAWN_EVENLY]
         if precision == "fp4":
             options += ["--dtype", "nvfp4"]
-        # As in the recipes of InferenceX (benchmarks/dsr1_*.sh). `--scheduler-recv-interval` is not modelled: SGLang on NVIDIA looks for new
-        # requests at each 10th or 30th step.
+        # As in the recipes of InferenceX (benchmarks/single_node/fixed_seq_len/dsr1_*.sh). SGLang on NVIDIA looks for new requests at each 10th
+        # step, or at each 30th for 16 clients or more, which most runs have. TTFT shows that 512 ran at once.
         if not gpu.startswith("mi"):
             options += ["--set", "cost.target.kv_bits=8"]
             if framework == "sglang":
-                options += ["--set", "serve.scheduler.max_running_requests=256", "--set", "serve.scheduler.chunked_prefill_size=32768",
-                            "--set", "serve.scheduler.max_prefill_tokens=32768", "--set", "serve.kv.utilization=0.82"]
+                options += ["--set", "serve.scheduler.max_running_requests=512", "--set", "serve.scheduler.chunked_prefill_size=16384",
+                            "--set", "serve.scheduler.max_prefill_tokens=16384", "--set", "serve.scheduler.scheduler_recv_interval=30",
+                            "--set", "serve.kv.utilization=0.82"]
             else:
                 options += ["--set", "serve.kv.utilization=0.8"]
         else:
             options += ["--set", "serve.scheduler.max_running_requests=1024", "--set", "serve.scheduler.chunked_prefill_size=196608",
                         "--set", "serve.scheduler.max_prefill_tokens=196608", "--set", "serve.kv.utilization=0.8"]
-        yield Server(f"{gpu} deepseek-r1 {precision}, {framework}, tp {gpus}", "experts", options, runs)
+        for campaign in campaigns(rows):
+            runs = {}
+            for row in campaign:  # by date
+                speculates = row["spec_method"] != "none"
+                name = f"{row['isl']}-{row['osl']}-k{length if speculates else 0}-c{row['conc']}"
+                runs[name] = {"run": name, "draft_length": length if speculates else 0, "concurrency": int(row["conc"]),
+                              "requests": 10 * int(row["conc"]), "prompt_tokens": evenly(row["isl"]), "output_tokens": evenly(row["osl"]),
+                              "acceptance_length": "", "ttft_ms": 1e3 * seconds_of(row, "ttft"), "tpot_ms": 1e3 * seconds_of(row, "tpot"),
+                              "output_tokens_per_s": float(row["output_tput_per_gpu"]) * int(gpus)}
+            yield Server(f"{gpu} deepseek-r1 {precision}, {framework}, tp {gpus}, {campaign[-1]['date'][:7]}", "experts", options, list(runs.values()))
+
+
+def repeats(folder):
+    """How far apart repetitions of one cell are: within a campaign and between neighbouring ones. It is the least error of a prediction from runs
+    of another version."""
+    cells = collections.defaultdict(list)
+    for row in inferencex_rows(folder):
+        cells[tuple(row[key] for key in ("hardware", "framework", "precision", "decode_tp", "spec_method", "isl", "osl", "conc"))].append(row)
+    apart = collections.defaultdict(list)
+    for rows in cells.values():
+        groups = campaigns(rows)
+        for group in groups:
+            apart["within a week"] += itertools.pairwise(group)
+        apart["next version"] += [(before[-1], after[-1]) for before, after in itertools.pairwise(groups)]
+    for name, pairs in apart.items():
+        line = {"repeated": name, "pairs": len(pairs)}
+        for metric in ("tpot", "ttft"):
+            errors = sorted(abs(seconds_of(after, metric) / seconds_of(before, metric) - 1) for before, after in pairs)
+            line |= {f"{metric}_median": f"{statistics.median(errors):.4g}", f"{metric}_p90": f"{errors[int(0.9 * (len(errors) - 1))]:.4g}"}
+        yield line
 
 
 def specbundle(folder):
@@ -306,6 +358,14 @@ def rounded(row):
     return {key: f"{value:.4g}" if isinstance(value, float) else value for key, value in row.items()}
 
 
+def repeats_table(rows):
+    text = "| a cell repeated | pairs | TPOT differs by, median / 90 % | TTFT |\n" + "|---" * 4 + "|\n"
+    for row in rows:
+        tpot, ttft = (" / ".join(f"{100 * float(row[f'{metric}_{part}']):.1f}" for part in ("median", "p90")) + " %" for metric in ("tpot", "ttft"))
+        text += f"| {row['repeated']} | {row['pairs']} | {tpot} | {ttft} |\n"
+    return text
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--servers", required=True, type=Path)
@@ -325,6 +385,9 @@ def main():
     write_rows(arguments.out / "table.csv", table)
     write_rows(arguments.out / "cells.csv", [rounded({key: value for key, value in cell.items() if key != "load"}) for cell in cells])
     (arguments.out / "summary.md").write_text(summary_table(table))
+    again = list(repeats(arguments.servers))
+    write_rows(arguments.out / "repeats.csv", again)
+    (arguments.out / "repeats.md").write_text(repeats_table(again))
     version = version_of(SPECSIM)
     (arguments.out / "manifest.yaml").write_text(
         f"command: scripts/results/tune.py --servers DIR --numbers SERVING_NUMBERS.yaml{f' --only {arguments.only}' if arguments.only else ''}\nversion: {json.dumps(version)}\n"

@@ -8,7 +8,8 @@ The servers are those of tune.py. For each run, `specsim tune --predict` gives t
 noise, with a weak prior of their own (empirical Bayes). A server's runs count together as at most `--weight` runs, so that a long sweep of
 one server does not outweigh ten others. SPECSIM names the program.
 
-prior.csv has each parameter: the program's value, and the estimates with and without each third of the servers.
+prior.csv has each parameter: the program's value, and the estimates with and without each third of the servers. prior_inside.csv has the share of
+measurements inside their interval before any run, each server by the widths that were found without its third.
 """
 import argparse
 import csv
@@ -28,8 +29,8 @@ import tune  # noqa: E402
 from calls import version_of  # noqa: E402
 from tables import write_rows  # noqa: E402
 
-FACTORS = {"products": 0.05, "arithmetic": 0.3, "experts": 0.25, "attention": 0.5, "verification": 0.35, "prefill": 0.3, "communication": 0.8,
-           "speculation": 0.08, "step": 500.0, "sequence": 22.0, "row": 10.0, "round": 700.0, "draft_pass": 300.0, "request": 7000.0}
+FACTORS = {"products": 0.04, "arithmetic": 0.27, "experts": 0.25, "attention": 0.5, "verification": 0.31, "prefill": 0.22, "communication": 0.8,
+           "speculation": 0.046, "step": 370.0, "sequence": 15.0, "row": 9.2, "round": 550.0, "draft_pass": 240.0, "request": 4100.0}
 # Amplitudes of the discrepancy of TPOT by class of model, the noise by metric, and the scales over which discrepancies are correlated.
 OTHERS = {"discrepancy": 0.03, "discrepancy_of_mixtures": 0.12, "noise_ttft": 0.05, "noise_tpot": 0.025, "noise_throughput": 0.03,
           "length_scale": 1.2, "modes_apart": 1.2}
@@ -121,6 +122,16 @@ def fit(servers, weight):
     return values(found.x)
 
 
+def inside(servers, thirds, metric, of):
+    """Percent of the rows of a metric inside their 95 % interval before any run, by the widths that were found without the server's third."""
+    found = []
+    for i, one in enumerate(servers):
+        if of(one):
+            among, noise = one.covariance(thirds[i % 3])
+            found += list((abs(one.off) <= 1.96 * numpy.sqrt(numpy.diag(among) + noise))[one.metric == metric])
+    return {"rows": len(found), "inside_percent": f"{100 * numpy.mean(found):.0f}"} if found else {"rows": 0, "inside_percent": ""}
+
+
 def slopes_of(server, cache):
     path = cache / (hashlib.sha256(f"{server.name}{server.options}".encode()).hexdigest()[:16])
     if not (path / "slopes.csv").exists():
@@ -150,6 +161,9 @@ def main():
     write_rows(arguments.out / "prior.csv", [{"parameter": name, "assumed": assumed, "found": f"{found[name]:.4g}",
                                              **{f"without_{i + 1}": f"{third[name]:.4g}" for i, third in enumerate(thirds)}}
                                             for name, assumed in {**FACTORS, **OTHERS}.items()])
+    classes = {"dense": lambda one: one.kind != "experts", "experts": lambda one: one.kind == "experts"}
+    write_rows(arguments.out / "prior_inside.csv", [{"class": name, "metric": metric, **inside(servers, thirds, i, of)}
+                                                    for name, of in classes.items() for i, metric in enumerate(tune.METRICS)])
     (arguments.out / "prior.yaml").write_text(
         f"command: scripts/results/tune_prior.py --servers DIR --numbers SERVING_NUMBERS.yaml\nversion: {json.dumps(version_of(tune.SPECSIM))}\n"
         f"servers: {len(servers)}\nruns: {sum(len(set(one.run)) for one in servers)}\n")

@@ -5,7 +5,8 @@ columns. Runs at the root of the repository; SPECSIM names the program.
 Mutants that the checks reject: a ranking by speed in place of cost (the costs of two GPUs are exchanged, and the order with them), a cost that
 leaves out the GPUs' number, a Pareto front of one figure, figures that count the start, a short run in place of the capacity, an interval of
 a given rate without width, an acceptance without error, a draft beyond its table, lengths that no table
-has as settings that do not fit.
+has as settings that do not fit, a pair that is known under one of the target's names only, n-grams of code edits in a chat, engines for prompts that cost nothing or that
+the server does not have, ties by one standard error.
 """
 import csv
 import json
@@ -42,17 +43,21 @@ def number(row, key):
     return float(row[key]) if row[key] else math.nan
 
 
+def gpus_of(row):
+    return int(row["tensor_parallel"]) * (int(row["replicas"]) + int(row["prefill"]))
+
+
 def ranked(rows):
     return sorted((row for row in rows if row["rank"]), key=lambda row: int(row["rank"]))
 
 
 def name(row):
-    return tuple(row[key] for key in ("hardware", "tensor_parallel", "replicas", "draft", "draft_length"))
+    return tuple(row[key] for key in ("hardware", "tensor_parallel", "replicas", "prefill", "draft", "draft_length"))
 
 
 def choose(*arguments, target="llama-3.1-8b"):
     with tempfile.TemporaryDirectory() as scratch:
-        done = subprocess.run([SPECSIM, "choose", "--target", target, "--hardware", "h100-sxm", "--gpus", "1", *arguments, "--verbose", "--out",
+        done = subprocess.run([SPECSIM, "choose", "--target", target, "--hardware", "h100-sxm", *([] if "--gpus" in arguments else ["--gpus", "1"]), *arguments, "--verbose", "--out",
                                f"{scratch}/out"], capture_output=True, text=True, check=True)
         with open(f"{scratch}/out/choices.csv", newline="", encoding="utf-8") as file:
             return list(csv.DictReader(file)), done.stdout
@@ -93,6 +98,36 @@ def check_load_and_drafts():
     check(len(rows) == 1 and " 1 cannot run, 0 do not fit" in printed and "no draft length of 7" in printed, printed)
 
 
+    # Engines that only compute prompts: they count as GPUs, and the server has them.
+    apart = ["--prompt", "2000", "--output", "60", "--users", "12", "--requests", "200"]
+    rows, printed = choose("--gpus", "3", "--tensor-parallel", "1", "--replicas", "1,2", "--prefill", "0,1,2", "--draft", "none", "--price", "2.5", *apart)
+    check({(row["replicas"], row["prefill"]) for row in rows} == {("1", "0"), ("1", "1"), ("1", "2"), ("2", "0"), ("2", "1")}, f"counts {printed}")
+    for row in ranked(rows):
+        expected = 1e6 * 2.5 * gpus_of(row) / 3600 / number(row, "tokens_per_second")
+        check(abs(number(row, "dollars_per_million_tokens") / expected - 1) < 1e-6, f"{name(row)}: {row['dollars_per_million_tokens']}, expected {expected}")
+    own = next(row for row in rows if row["replicas"] == "2" and row["prefill"] == "1")
+    served = subprocess.run([SPECSIM, "serve", "--target", "llama-3.1-8b", "--hardware", "h100-sxm", "--engine", "vllm", "--policy", "off", "--concurrency", "12",
+                             "--replicas", "2", "--set", "serve.replicas.prefill=1", *apart[:4], "--requests", "200", "--warm-up", "mser", "--no-capacity",
+                             "--format", "json"], capture_output=True, text=True, check=True).stdout
+    ttft = [row[1] for table in json.loads(served)["tables"] for row in table["rows"] if row[0] == "TTFT ms, p99"]
+    check(len(ttft) == 1 and abs(number(own, "p99_ttft_ms") / ttft[0] - 1) < 1e-3, f"TTFT p99 {own['p99_ttft_ms']}, serve {ttft}")
+
+    # A pair is known by each of its names. n-grams need a table on the text, or the user's word.
+    both = {}
+    for target in ("llama-3.3-70b", "llama-3.1-70b"):
+        rows, _ = choose("--gpus", "4", "--tensor-parallel", "4", "--users", "4", *load, "--requests", "20", "--simulate", "1", target=target)
+        both[target] = {row["draft"]: row["acceptance"] for row in rows}
+    known = {"llama-3.2-1b": "llama-3.3-70b-1b-code", "eagle3-llama-3.3-70b": "eagle3-llama-3.3-70b-chat"}
+    for target, drafts in both.items():
+        check(all(drafts.get(draft) == source for draft, source in known.items()), f"tables of {target}: {drafts}")
+    few = ["--tensor-parallel", "1", "--users", "4", *load, "--requests", "20", "--simulate", "1"]
+    rows, printed = choose(*few)
+    check("n-gram" not in {row["draft"] for row in rows} and " on chat: ngram" in printed, f"n-gram in a chat: {printed}")
+    for more in (["--text", "code"], ["--draft", "none,ngram"]):
+        rows, _ = choose(*few, *more)
+        check("n-gram" in {row["draft"] for row in rows}, f"no n-gram with {more}")
+
+
 def main():
     prices = {"h100-sxm": 3.0, "a100-80gb-sxm": 1.2}
     priced = ["--price", ",".join(f"{gpu}={price}" for gpu, price in prices.items())]
@@ -103,12 +138,15 @@ def main():
     check(counts[5] == sum(row["outcome"] in ("kept", "misses_slo") for row in rows), f"{counts[5]} simulated")
 
     for row in ranked(rows):
-        gpus = int(row["tensor_parallel"]) * int(row["replicas"])
+        gpus = gpus_of(row)
         expected = 1e6 * prices[row["hardware"]] * gpus / 3600 / number(row, "tokens_per_second")
         check(abs(number(row, "dollars_per_million_tokens") / expected - 1) < 1e-6, f"{name(row)}: ${row['dollars_per_million_tokens']} per million, expected {expected}")
         check(number(row, "dollars_per_million_tokens_low") < expected < number(row, "dollars_per_million_tokens_high"), f"{name(row)}: interval")
         watts = number(row, "joules_per_token") * number(row, "tokens_per_second") / gpus
         check(50 < watts < 700, f"{name(row)}: {watts:.0f} W per GPU")
+    for row in ranked(rows)[1:]:
+        worse = number(row, "probability_worse")
+        check(0.5 <= worse <= 1 and (row["tied"] == "1") == (worse < 0.95), f"{name(row)}: tied {row['tied']}, worse with probability {worse}")
     costs = [number(row, "dollars_per_million_tokens") for row in ranked(rows)]
     check(costs == sorted(costs), f"costs {costs} are not in order")
 

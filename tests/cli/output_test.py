@@ -103,7 +103,7 @@ expect("pass --csv --quiet is its CSV without warnings", (status, out, err) == (
 status, out, err = run("run", "nothing.yaml", "--format", "json")
 expect("bad input prints nothing", status == 2 and not out and err)
 status, out, _ = run("plan", "--format", "json", "--help")
-expect("help is text", status == 0 and out.startswith("usage:") and "--format" in out)
+expect("help is text", status == 0 and out.startswith("Finds the best draft length") and "\nusage: specsim plan" in out and "--format" in out)
 
 # ---- check: JUnit and annotations
 with tempfile.TemporaryDirectory() as folder:

@@ -103,7 +103,7 @@ TEST_CASE("adaptive verification: a block that is guessed in one pass is cut as 
 
 TEST_CASE("adaptive verification: a decision that looks at the token, or at what hangs on it, is rejected by the audit") {
   // The first token is verified only if the draft is sure of the next one, which depends on it.
-  const auto sure = [](const draft::LengthPolicy::Chain& chain, std::size_t k) { return chain.outlooks[k].overlap > 0.6; };
+  const auto sure = [](const draft::LengthPolicy::Chain& chain, std::size_t k) { return chain.forecasts[k].overlap > 0.6; };
   for (const int batch : {1, 2}) {
     INFO(batch);
     const audit::AuditReport ahead = audit_rule(batch, [&](const auto& chain) { return sure(chain, 1) ? 2 : 0; });
@@ -112,8 +112,8 @@ TEST_CASE("adaptive verification: a decision that looks at the token, or at what
     // DSpark's scheduler without its early stop: the most expected tokens per time of all prefixes, if the first row costs twice
     // as much as the second. With the stop it verifies nothing here.
     const audit::AuditReport best = audit_rule(batch, [](const auto& chain) {
-      const double one = chain.outlooks[0].overlap;
-      const double two = one * (1.0 + chain.outlooks[1].overlap);
+      const double one = chain.forecasts[0].overlap;
+      const double two = one * (1.0 + chain.forecasts[1].overlap);
       return (1.0 + two) / 2.5 > std::max(1.0, (1.0 + one) / 2.0) ? 2 : 0;
     });
     CHECK_FALSE(best.lossless());

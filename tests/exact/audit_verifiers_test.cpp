@@ -311,7 +311,7 @@ class WrongInSiblingLanes final : public verify::RecursiveRule {
  public:
   void judge_lanes(const verify::SiblingLanes& siblings, std::uint32_t* accepted) const override {
     RecursiveRule::judge_lanes(siblings, accepted);
-    if (siblings.elders == 1) std::fill_n(accepted, siblings.count, 0U);
+    if (siblings.earlier_siblings == 1) std::fill_n(accepted, siblings.count, 0U);
   }
 };
 

@@ -29,12 +29,12 @@ class Careless final : public draft::BlockDrafter {
     shape_.draws = true;
   }
   [[nodiscard]] const Shape& shape() const override { return shape_; }
-  void choose(draft::Sight& sight, Memory* /*memory*/, draft::ChosenBlock& block) const override {
-    sight.prepare(block, std::array{0});
-    const Token token = sight.draw(block, 0, {}, 1).token;
+  void choose(draft::DrafterInput& input, Memory* /*memory*/, draft::ChosenBlock& block) const override {
+    input.prepare(block, std::array{0});
+    const Token token = input.draw(block, 0, {}, 1).token;
     for (int node = 0; node < 3; ++node) static_cast<void>(block.add(node, token));
   }
-  [[nodiscard]] draft::Work work(int nodes) const override { return {{1.0}, 1.0 + nodes}; }
+  [[nodiscard]] draft::BlockWork work(int nodes) const override { return {{1.0}, 1.0 + nodes}; }
 
  private:
   Shape shape_;

@@ -37,13 +37,13 @@ class Repeats final : public draft::BlockDrafter {
   }
   [[nodiscard]] const Shape& shape() const override { return shape_; }
   [[nodiscard]] std::unique_ptr<Memory> start() const override { return std::make_unique<Last>(); }
-  void choose(draft::Sight& sight, Memory* memory, draft::ChosenBlock& block) const override {
+  void choose(draft::DrafterInput& input, Memory* memory, draft::ChosenBlock& block) const override {
     auto& last = static_cast<Last&>(*memory);
-    sight.prepare(block, std::array{0});
-    if (last.tokens.empty()) last.tokens = {sight.draw(block, 0, {}, 1).token};
+    input.prepare(block, std::array{0});
+    if (last.tokens.empty()) last.tokens = {input.draw(block, 0, {}, 1).token};
     static_cast<void>(block.add(0, last.tokens.front()));
   }
-  [[nodiscard]] draft::Work work(int nodes) const override { return {{1.0}, 1.0 + nodes}; }
+  [[nodiscard]] draft::BlockWork work(int nodes) const override { return {{1.0}, 1.0 + nodes}; }
 
  private:
   Shape shape_;

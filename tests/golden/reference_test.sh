@@ -41,6 +41,7 @@ for command in $commands; do
   runs "$command" --help || continue
   says "specsim $command --help" "usage: specsim $command"
   says "specsim $command --help" "examples:"
+  head -n 1 "$scratch/out" | grep -Eq '^[A-Z][^:]*.*\.$' || problem "specsim $command --help does not begin with a sentence"
   says "specsim $command --help" "  specsim $command"
   grep -E '^  specsim ' "$scratch/out" >>"$scratch/examples"
   cp "$scratch/out" "$scratch/help"

@@ -16,14 +16,14 @@ from pathlib import Path
 import yaml
 
 sys.path.insert(0, "scripts/results")
-import price_coverage
+import latency_coverage
 
 SPECSIM = os.environ.get("SPECSIM", "build/specsim")
 RESULTS = Path("results")
 # script, folder, its tables; its text
 MADE = [("roofline", "roofline", ["roofline.csv"], None), ("published_speedups", "roofline", ["published_speedups.csv"], None),
         ("served_speedups", "served", ["served_speedups.csv"], "served_speedups.md"),
-        ("llama_cpp_prices", "roofline", ["llama_cpp.csv"], "llama_cpp.md"),
+        ("llama_cpp_latencies", "roofline", ["llama_cpp.csv"], "llama_cpp.md"),
         ("timing_claims", "timing_claims", [f"{name}.csv" for name in ("knees", "crossings", "regimes", "varying_context", "placements", "batch")],
          "timing_claims.md")]
 RANKED = ["variants", "adaptive", "trees"]
@@ -80,7 +80,7 @@ def rankings(scratch):
     return problems
 
 
-def gpu_prices(scratch):
+def gpu_latencies(scratch):
     """Problems of results/gpu: the measurements are kept, and their estimates are computed again."""
     problems = []
     for measured in sorted((RESULTS / "gpu").iterdir()):
@@ -88,9 +88,9 @@ def gpu_prices(scratch):
         shutil.copytree(measured, folder)
         for name in ("prices.csv", "prices.md"):
             (folder / name).unlink()
-        done = subprocess.run([sys.executable, "scripts/gpu/gpu_prices.py", SPECSIM, folder], capture_output=True, text=True)
+        done = subprocess.run([sys.executable, "scripts/gpu/gpu_latencies.py", SPECSIM, folder], capture_output=True, text=True)
         if done.returncode != 0:
-            problems.append(f"scripts/gpu/gpu_prices.py: exit code {done.returncode}: {done.stderr}")
+            problems.append(f"scripts/gpu/gpu_latencies.py: exit code {done.returncode}: {done.stderr}")
             continue
         problems += compare(measured / "prices.csv", folder / "prices.csv")
         if (measured / "prices.md").read_text() != (folder / "prices.md").read_text():
@@ -101,9 +101,9 @@ def gpu_prices(scratch):
 def steps(scratch):
     """Problems of results/fidelity/steps, whose rows are kept there."""
     folder = RESULTS / "fidelity" / "steps"
-    done = subprocess.run([sys.executable, "scripts/results/step_prices.py", SPECSIM, folder, scratch], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "scripts/results/step_latencies.py", SPECSIM, folder, scratch], capture_output=True, text=True)
     if done.returncode != 0:
-        return [f"scripts/results/step_prices.py: exit code {done.returncode}: {done.stderr}"]
+        return [f"scripts/results/step_latencies.py: exit code {done.returncode}: {done.stderr}"]
     problems = [problem for path in sorted(folder.glob("*.csv")) for problem in compare(path, Path(scratch) / path.name)]
     return problems + [f"{path} differs from the record" for path in sorted(folder.glob("*.md")) if path.read_text() != (Path(scratch) / path.name).read_text()]
 
@@ -111,13 +111,13 @@ def steps(scratch):
 def coverage(scratch):
     """Problems of results/fidelity/coverage: how often measurements lie within the stated errors."""
     folder = RESULTS / "fidelity" / "coverage"
-    done = subprocess.run([sys.executable, "scripts/results/price_coverage.py", SPECSIM, scratch], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "scripts/results/latency_coverage.py", SPECSIM, scratch], capture_output=True, text=True)
     if done.returncode != 0:
-        return [f"scripts/results/price_coverage.py: exit code {done.returncode}: {done.stderr}"]
+        return [f"scripts/results/latency_coverage.py: exit code {done.returncode}: {done.stderr}"]
     problems = [problem for path in sorted(folder.glob("*.csv")) for problem in compare(path, Path(scratch) / path.name)]
     with open(Path(scratch) / "coverage.csv", newline="") as file:
         checked = list(csv.DictReader(file))[-1]
-    for key, (least, most) in price_coverage.BANDS.items():
+    for key, (least, most) in latency_coverage.BANDS.items():
         if not least <= float(checked[key]) <= most:
             problems.append(f"{checked['set']}: {key} is {checked[key]}, allowed: {least} to {most}")
     return problems
@@ -150,7 +150,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         problems = rankings(scratch)
     with tempfile.TemporaryDirectory() as scratch:
-        problems += gpu_prices(scratch)
+        problems += gpu_latencies(scratch)
     for check in (steps, coverage, kernels):
         with tempfile.TemporaryDirectory() as scratch:
             problems += check(scratch)

@@ -89,15 +89,15 @@ class OlderPool final : public draft::BlockDrafter {
   explicit OlderPool(const draft::BlockDrafter& block) : block_(block) {}
   [[nodiscard]] const Shape& shape() const override { return block_.shape(); }
   [[nodiscard]] std::unique_ptr<Memory> start() const override { return std::make_unique<Both>(block_.start(), block_.start()); }
-  void choose(draft::Sight& sight, Memory* memory, draft::ChosenBlock& block) const override {
+  void choose(draft::DrafterInput& input, Memory* memory, draft::ChosenBlock& block) const override {
     auto& both = static_cast<Both&>(*memory);
     const std::unique_ptr<Memory> older = std::move(both.older);
     both.older = both.newest->copy();
     draft::ChosenBlock unused;
-    block_.choose(sight, both.newest.get(), unused);
-    block_.choose(sight, older.get(), block);
+    block_.choose(input, both.newest.get(), unused);
+    block_.choose(input, older.get(), block);
   }
-  [[nodiscard]] draft::Work work(int nodes) const override { return block_.work(nodes); }
+  [[nodiscard]] draft::BlockWork work(int nodes) const override { return block_.work(nodes); }
 
  private:
   struct Both final : Memory {

@@ -121,7 +121,7 @@ TEST_CASE("a dip from noise disappears with more timings, a real one stays", "[l
     return all;
   };
   CHECK(rows()[0].seconds() == 3.0);
-  const std::vector<llm::PassRow> settled = llm::settle_dips(rows, tasks, 3);
+  const std::vector<llm::PassRow> settled = llm::remeasure_dips(rows, tasks, 3);
   CHECK(settled[0].seconds() == 1.0);
   CHECK(settled[1].seconds() == 1.5);
   CHECK(settled[2].seconds() == 1.2);  // 20 % below, each time

@@ -42,7 +42,7 @@ namespace {
 
 struct Judged {
   judge::Agreement agreement;
-  std::optional<judge::Blindness> blindness;
+  std::optional<judge::Underpowered> underpowered;
 };
 
 Judged judged(const std::string& verifier, const std::string& draft, std::uint64_t rounds, int seed = 1,
@@ -57,7 +57,7 @@ Judged judged(const std::string& verifier, const std::string& draft, std::uint64
   const judge::Prediction prediction = judge::predict_exact(ready.cell(), ready.facts(), rounds);
   const double level = judge::check_level(judge::kChecksPerCell);
   Judged result{judge::judge_cell(ready.cell(), ready.facts(), prediction, counts, level), std::nullopt};
-  result.blindness = judge::blindness(ready.cell(), ready.facts(), prediction, counts, result.agreement, level);
+  result.underpowered = judge::underpowered(ready.cell(), ready.facts(), prediction, counts, result.agreement, level);
   return result;
 }
 
@@ -80,14 +80,14 @@ TEST_CASE(
     INFO(verifier);
     for (const std::uint64_t rounds : {std::uint64_t{1}, std::uint64_t{64}}) {
       const Judged few = judged(verifier, draft, rounds);
-      REQUIRE(few.blindness.has_value());
-      CHECK_FALSE(few.blindness->smallest <= judge::kPowerError);
-      REQUIRE(few.blindness->rounds > static_cast<double>(rounds));
-      const Judged enough = judged(verifier, draft, static_cast<std::uint64_t>(few.blindness->rounds));
-      CHECK_FALSE(enough.blindness.has_value());
+      REQUIRE(few.underpowered.has_value());
+      CHECK_FALSE(few.underpowered->smallest <= judge::kPowerError);
+      REQUIRE(few.underpowered->rounds > static_cast<double>(rounds));
+      const Judged enough = judged(verifier, draft, static_cast<std::uint64_t>(few.underpowered->rounds));
+      CHECK_FALSE(enough.underpowered.has_value());
       CHECK(enough.agreement.smallest_error <= judge::kPowerError);
       // The stated number of rounds is not far above the necessary one.
-      CHECK(judged(verifier, draft, static_cast<std::uint64_t>(0.8 * few.blindness->rounds)).blindness.has_value());
+      CHECK(judged(verifier, draft, static_cast<std::uint64_t>(0.8 * few.underpowered->rounds)).underpowered.has_value());
     }
   }
 }
@@ -97,11 +97,11 @@ TEST_CASE(
   // The detectable leak falls with the root of the rounds: 64 rounds detect none below a tenth. Mutant: the two values are
   // exchanged.
   const Judged few = judged("token", kFar, 64);
-  REQUIRE(few.blindness.has_value());
-  CHECK(few.blindness->allowed == 0.01);
-  CHECK(few.blindness->smallest > 0.1);
-  CHECK(few.blindness->rounds > 6400.0);
-  CHECK_FALSE(judged("token", kFar, static_cast<std::uint64_t>(few.blindness->rounds)).blindness.has_value());
+  REQUIRE(few.underpowered.has_value());
+  CHECK(few.underpowered->allowed == 0.01);
+  CHECK(few.underpowered->smallest > 0.1);
+  CHECK(few.underpowered->rounds > 6400.0);
+  CHECK_FALSE(judged("token", kFar, static_cast<std::uint64_t>(few.underpowered->rounds)).underpowered.has_value());
 }
 
 TEST_CASE("if every count was pooled into one, the distribution of accepted was not tested") {

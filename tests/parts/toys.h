@@ -90,13 +90,13 @@ class EchoDrafter final : public draft::BlockDrafter {
   }
   [[nodiscard]] const Shape& shape() const override { return shape_; }
   // Adds the round's tokens to the empty block; node 0 is the text so far.
-  void choose(draft::Sight& sight, Memory* /*memory*/, draft::ChosenBlock& block) const override {
-    if (sight.text().empty()) return;
+  void choose(draft::DrafterInput& input, Memory* /*memory*/, draft::ChosenBlock& block) const override {
+    if (input.text().empty()) return;
     int node = 0;
-    for (int i = 0; i < shape_.draft_length; ++i) node = block.add(node, sight.text().back());
+    for (int i = 0; i < shape_.draft_length; ++i) node = block.add(node, input.text().back());
   }
   // No pass of a draft model; one target pass over the drafted tokens and the text's last one.
-  [[nodiscard]] draft::Work work(int nodes) const override { return {{}, 1.0 + nodes}; }
+  [[nodiscard]] draft::BlockWork work(int nodes) const override { return {{}, 1.0 + nodes}; }
 
  private:
   Shape shape_;
@@ -122,12 +122,12 @@ class BushDrafter final : public draft::BlockDrafter {
     shape_.ranks = 2;
   }
   [[nodiscard]] const Shape& shape() const override { return shape_; }
-  void choose(draft::Sight& sight, Memory* /*memory*/, draft::ChosenBlock& block) const override {
-    const std::vector<draft::Ranked> first(sight.likeliest(block, 0).begin(), sight.likeliest(block, 0).end());
+  void choose(draft::DrafterInput& input, Memory* /*memory*/, draft::ChosenBlock& block) const override {
+    const std::vector<draft::Ranked> first(input.likeliest(block, 0).begin(), input.likeliest(block, 0).end());
     for (std::size_t rank = 0; rank < first.size(); ++rank) block.add(0, first[rank].token, static_cast<int>(rank));
-    if (first.front().probability > 0.5) block.add(1, sight.likeliest(block, 1).front().token, 0);
+    if (first.front().probability > 0.5) block.add(1, input.likeliest(block, 1).front().token, 0);
   }
-  [[nodiscard]] draft::Work work(int nodes) const override { return {{1.0, 1.0}, 1.0 + nodes}; }
+  [[nodiscard]] draft::BlockWork work(int nodes) const override { return {{1.0, 1.0}, 1.0 + nodes}; }
 
  private:
   Shape shape_;
@@ -270,7 +270,6 @@ inline families::TransformEntry mirror_transform() {
           }};
 }
 
-// [a cost model]
 // A draft pass takes a fixed time, a target pass a fixed time and more for each token of a sequence.
 class FlatCost final : public cost::CostModel {
  public:
@@ -302,15 +301,13 @@ inline cost::CostEntry flat_cost() {
   return {{"toy_flat", "a toy", "", fields},
           [](const config::Arguments& arguments, Diagnostics&) { return std::make_unique<FlatCost>(fields.read(arguments)); }};
 }
-// [end of a cost model]
 
-// [a placement]
 // Runs as the placement `serial` does. A placement of its own puts the passes of rounds on servers of an engine::Engine, as
 // sim/hardware/placement/two_gpus.cpp does.
 class BorrowedPlacement final : public placement::Placement {
  public:
   explicit BorrowedPlacement(std::unique_ptr<placement::Placement> other) : other_(std::move(other)) {}
-  [[nodiscard]] bool passes_one_after_the_other() const override { return true; }
+  [[nodiscard]] bool passes_are_sequential() const override { return true; }
   [[nodiscard]] placement::Result simulate(const placement::Generation& generation, engine::Timeline* timeline) const override {
     return other_->simulate(generation, timeline);
   }
@@ -324,6 +321,5 @@ inline placement::PlacementEntry borrowed_placement() {
             return std::make_unique<BorrowedPlacement>(placement::placements().find("serial")->make(arguments, diagnostics));
           }};
 }
-// [end of a placement]
 
 }  // namespace specsim::tests

@@ -84,7 +84,7 @@ void every_outcome(const ReadyCell& cell, F f) {
   start.longest = cell.cell().draft_length();
   start.bonus = false;
   do {
-    const decode::BlockRound::Outcome& outcome = round.play(*block.verifier.part, start, choices);
+    const decode::BlockRound::RoundResult& outcome = round.play(*block.verifier.part, start, choices);
     f(outcome, static_cast<double>(choices.probability()));
   } while (choices.advance());
 }
@@ -189,7 +189,7 @@ TEST_CASE("a round that drafts ahead keeps the target's law, with every lossless
       Law mutant(size, target);
       double guessed = 0.0;
       double all = 0.0;
-      every_outcome(ready, [&](const decode::BlockRound::Outcome& outcome, double probability) {
+      every_outcome(ready, [&](const decode::BlockRound::RoundResult& outcome, double probability) {
         law.add(outcome.emitted, probability);
         all += probability;
         guessed += outcome.guessed ? probability : 0.0;
@@ -215,7 +215,7 @@ TEST_CASE("the guess is the path of the likeliest tokens, and only behind it no 
       three_tokens("{drafter: {kind: tree_static, branching: [2, 1], siblings: top_k}, verifier: tree_point_mass}", "")));
   double guessed = 0.0;
   double leaf_elsewhere = 0.0;
-  every_outcome(cell, [&](const decode::BlockRound::Outcome& outcome, double probability) {
+  every_outcome(cell, [&](const decode::BlockRound::RoundResult& outcome, double probability) {
     const bool on_it = outcome.accepted == 2 && outcome.emitted[0] == kLikeliestDraft && outcome.emitted[1] == kLikeliestDraft;
     CHECK(outcome.guessed == on_it);
     guessed += on_it ? probability : 0.0;

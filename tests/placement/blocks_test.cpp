@@ -37,13 +37,13 @@ Duration by_cost_model(const tests::ReadyCell& cell, const cost::CostModel& cost
       {cell.preparation(), &cell.prepared(), cell.draw_key(), cell.cell().draft_length()}, decode::Bonus::emitted, 1, tokens - 1);
   const draft::BlockDrafter& drafter = *std::get<decode::BlockJudging>(cell.preparation().judging).drafter;
   Duration all = Duration::from_seconds(cost.pass(cost::Role::target, {1.0, 100.0, 0.0, 1.0}).total());
-  const draft::Work most = drafter.work(drafter.shape().nodes);
+  const draft::BlockWork most = drafter.work(drafter.shape().nodes);
   if (!most.pass_rows.empty()) all += Duration::from_seconds(cost.pass(cost::Role::draft, {1.0, 100.0, 0.0, 1.0}).total());
   std::uint64_t emitted = 1;
   double full = 0.0;
   for (std::size_t round = 0; emitted < tokens; ++round) {
     const int nodes = counts.drafted.empty() ? drafter.shape().nodes : counts.drafted[0].at(round);
-    const draft::Work work = drafter.work(nodes);
+    const draft::BlockWork work = drafter.work(nodes);
     const double context = 100.0 + static_cast<double>(emitted) - 1.0;
     const cost::RoundTime time = cost::block_time(cost, {1.0, context}, work.pass_rows, work.verified_rows, full);
     // The two models' passes are rounded to picoseconds separately.

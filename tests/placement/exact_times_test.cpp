@@ -160,7 +160,7 @@ TEST_CASE("two GPUs and a shared one: what is thrown away, what is waited for, t
     CHECK(us(r.parts.waiting) == 4);
     CHECK(us(r.parts.draft) == 12);
     CHECK(us(r.parts.verify) == 16);
-    CHECK(us(r.in_vain) == 4 + 4);           // after the rejection, and after the last round
+    CHECK(us(r.wasted_ahead) == 4 + 4);      // after the rejection, and after the last round
     CHECK(us(r.wasted_draft) == 4 + 4 + 6);  // and the block that was rejected
     CHECK(us(r.draft_busy) == 3 + 6 + 6 + 4 + 6 + 6 + 4);
     CHECK(us(r.target_busy) == 4 + 16);
@@ -171,13 +171,13 @@ TEST_CASE("two GPUs and a shared one: what is thrown away, what is waited for, t
     const Result r = simulate("{kind: two_gpus}", LineCost({4.0}, {1.0}), accepted, 8);
     CHECK(us(r.end) == 4 + 2 + 4 + 4 + 2 + 4 + 4);
     CHECK(us(r.parts.waiting) == 0);
-    CHECK(us(r.in_vain) == 2 + 2);
+    CHECK(us(r.wasted_ahead) == 2 + 2);
   }
   {
     // One GPU, both at half speed: verify 4 is done at 8, when the draft's second pass of 3 has 2 left, alone.
     const Result r = simulate("{kind: shared}", LineCost({4.0}, {3.0}), accepted, 8);
     CHECK(us(r.end) == 4 + 3 + 6 + (8 + 2) + (8 + 2 + 6) + (8 + 2) + 8);
-    CHECK(us(r.in_vain) == (8 + 2) + 8);  // on the wall
+    CHECK(us(r.wasted_ahead) == (8 + 2) + 8);  // on the wall
     CHECK(r.parts.waiting == Duration());
   }
   {
@@ -195,7 +195,7 @@ TEST_CASE("two GPUs and a shared one: what is thrown away, what is waited for, t
     // which 4; draft again for one sequence 3. Round 2: verify 4 (the first ends), all accepted: continue, 4; the second has 1 +
     // 2 = 3 = 4 - 1 tokens and ends as well.
     CHECK(us(r.end) == 101 + 4 + 4 + 3 + 4);
-    CHECK(us(r.in_vain) == 2 + 4);
+    CHECK(us(r.wasted_ahead) == 2 + 4);
   }
 }
 

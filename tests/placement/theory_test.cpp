@@ -178,14 +178,14 @@ TEST_CASE("overlapped on two GPUs") {
       REQUIRE(r.rounds == kRounds + more);
       const auto known = static_cast<double>(more);
       round.push_back((after_prefill(r) - known * (draft + 6.0)) / kRounds);
-      vain.push_back((1e6 * r.in_vain.seconds() - known * std::min(draft, 6.0)) / kRounds);
+      vain.push_back((1e6 * r.wasted_ahead.seconds() - known * std::min(draft, 6.0)) / kRounds);
     }
     const theory::Overlap theory = theory::overlapped_round(theory::chain_ends(kAlpha, kLength), draft, 6.0, 4);
     passes("two GPUs, a batch of four: a round", round, theory.round);
-    passes("two GPUs, a batch of four: drafted in vain", vain, theory.in_vain);
+    passes("two GPUs, a batch of four: drafted in vain", vain, theory.wasted_ahead);
     const theory::Overlap alone = theory::overlapped_round(theory::chain_ends(kAlpha, kLength), draft, 6.0, 1);
     rejects("whoever rejects does not hold the others up", round, alone.round);
-    if (pass == 3.0) rejects("the others' block is broken off as well", vain, alone.in_vain);
+    if (pass == 3.0) rejects("the others' block is broken off as well", vain, alone.wasted_ahead);
   }
 }
 

@@ -1,6 +1,6 @@
 // At a constant batch a server takes the time that `specsim plan` estimates and that a lockstep placement simulates.
 #include "sim/hardware/latency/round_time.h"
-#include "sim/serving/serve/step_price.h"
+#include "sim/serving/serve/step_time.h"
 #include "tests/placement/batches.h"
 #include "tests/serve/servers.h"
 
@@ -49,7 +49,7 @@ TEST_CASE("saturated at a batch, the server emits the tokens of the plan's round
           fmt::format("{{model: affine, target_fixed_ms: 6, target_ms_per_token: 0.02, target_ms_per_kv_token: 0.00004, "
                       "draft_fixed_ms: 0.7, draft_ms_per_token: {}, overhead_ms: 0.5}}",
                       rows_agree ? 0.004 : 0.0)));
-      const load::Served served = run_server(experiment);
+      const load::ServeResult served = run_server(experiment);
       double plan = 0.0;
       for (int round = 0; round < rounds; ++round) {
         const cost::Workload workload{double{batch}, prompt + static_cast<double>(a_round) * round};
@@ -67,7 +67,7 @@ TEST_CASE("the roofline gives a server's round and a plan's round the same laten
   const std::string cost = "{model: roofline, hardware: h100-sxm, target: llama-3.1-8b, draft: none, engine: vllm}";
   const int rounds = 40;
   const load::ServeExperiment experiment = server(saturated(24, 800, 1 + rounds * 4, 3, "1", cost, "ngram", true));
-  const load::Served served = run_server(experiment);
+  const load::ServeResult served = run_server(experiment);
   double plan = 0.0;
   for (int round = 0; round < rounds; ++round)
     plan += cost::round_time(*experiment.cost, {24.0, 800.0 + 4.0 * round}, 3, 1.0).total();
@@ -92,7 +92,7 @@ TEST_CASE("a speculating batch equals a lockstep placement's, except for the unu
     generation.prompt_tokens = 77;
     generation.output_tokens.assign(6, static_cast<std::uint64_t>(output));
     const placement::Result expected = make_placement("{kind: serial}")->simulate(generation, nullptr);
-    const load::Served served = run_server(server(
+    const load::ServeResult served = run_server(server(
         saturated(6, 77, output, draft_length, accepted ? "1" : "0",
                   "{model: affine, target_fixed_ms: 5.88637, target_ms_per_token: 0.02101, target_ms_per_kv_token: 0.00003926, "
                   "draft_fixed_ms: 0.7, overhead_ms: 0.3}")));

@@ -116,16 +116,16 @@ TEST_CASE("every interval of serve covers the truth", "[serve][.slow]") {
 TEST_CASE("runs too short for the queue's long waits state no error of them", "[serve]") {
   std::vector<load::CurvePoint> points = curve(1, 500, 5, {9.5}, true);
   for (const load::CurvePoint& point : points) {
-    CHECK_FALSE(load::tells_waits(point));
+    CHECK_FALSE(load::waits_measurable(point));
     CHECK(std::isnan(load::mean_latency(point, serve::Latency::ttft).half_width));
     CHECK(std::isnan(load::p99_latency(point, serve::Latency::ttft).half_width));
     CHECK(load::mean_latency(point, serve::Latency::tpot).half_width > 0.0);
   }
   // At half the capacity a relaxation time is (1 - .5)^-2 = 4 requests.
-  CHECK_FALSE(load::tells_waits(2399, 5, 10));
-  CHECK(load::tells_waits(2400, 5, 10));
-  CHECK_FALSE(load::tells_waits(1e9, 10, 10));
-  CHECK(load::tells_waits(100, 10, NAN));
+  CHECK_FALSE(load::waits_measurable(2399, 5, 10));
+  CHECK(load::waits_measurable(2400, 5, 10));
+  CHECK_FALSE(load::waits_measurable(1e9, 10, 10));
+  CHECK(load::waits_measurable(100, 10, NAN));
 }
 
 TEST_CASE("intervals of capacities, crossings and limits of an SLO cover the truth", "[serve][.slow]") {

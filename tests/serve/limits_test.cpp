@@ -26,7 +26,7 @@ class Rows final : public serve::StepObserver {
     for (const serve::Item& item : record.plan->items) rows += item.rows;
     CHECK(rows == record.prefill_rows + record.decode_rows + record.draft_rows);
     CHECK(record.start >= end_);
-    end_ = record.start + record.price.total();
+    end_ = record.start + record.time.total();
     all_ += rows;
   }
   [[nodiscard]] std::uint64_t all() const { return all_; }
@@ -49,8 +49,8 @@ TEST_CASE("drafting nothing is the plain server, byte for byte", "[serve]") {
 }
 
 TEST_CASE("every draft accepted: a round emits the draft length and one", "[serve]") {
-  const load::Served served = run_server(server(crowded(drafting("kind: fixed, draft_length: 3", "alpha: 1"),
-                                                        "kind: vllm_v1, async: false, max_num_batched_tokens: 100000")));
+  const load::ServeResult served = run_server(server(crowded(drafting("kind: fixed, draft_length: 3", "alpha: 1"),
+                                                             "kind: vllm_v1, async: false, max_num_batched_tokens: 100000")));
   for (const serve::Sequence& sequence : served.result.sequences)
     if (sequence.preemptions == 0) CHECK(sequence.rounds == (sequence.output - 1 + 3) / 4);
 }
@@ -63,7 +63,7 @@ TEST_CASE("no draft accepted: the rounds emit one token each, and each takes the
   speculation: {policy: {kind: fixed, draft_length: 2}, acceptance: {alpha: 0}}
 cost: {model: affine, target_fixed_ms: 6, target_ms_per_token: 0.02, draft_fixed_ms: 1, draft_ms_per_token: 0.004, overhead_ms: 0.5}
 )";
-  const load::Served served = run_server(server(one));
+  const load::ServeResult served = run_server(server(one));
   // A prompt's step drafts as well: the draft's pass over the prompt, one more, the overhead.
   const double prompt_ms = 6 + 0.02 * 100 + (1 + 0.004 * 100) + (1 + 0.004) + 0.5;
   const double round_ms = 6 + 0.02 * 3 + (1 + 0.004 * 3) + (1 + 0.004) + 0.5;
@@ -95,6 +95,27 @@ cost: {{model: affine, target_fixed_ms: 10}}
   CHECK(within("ttft_ms: 11, e2el_ms: 49") == 0.0);
 }
 
+TEST_CASE("SGLang looks for new requests at every n-th decoding step, and while idle", "[serve]") {
+  // Requests at 0 and 25 ms; every step takes 10 ms. The first is received while the server is idle, and its prompt's step ends
+  // at 10 ms, when the server looks again. Decoding steps begin at 10, 20, ... ms, and it looks at those that begin 10 n ms
+  // later. Mutants: the server looks at each step; it waits while idle; it does not look after a batch of prompts.
+  const auto first_token_ms = [](int interval, std::size_t request) {
+    const load::ServeResult served = run_server(server(fmt::format(R"(serve:
+  scheduler: {{kind: sglang, scheduler_recv_interval: {}}}
+  arrivals: {{process: deterministic, rate: 40, requests: 2}}
+  lengths: {{prompt: 16, output: 100}}
+cost: {{model: affine, target_fixed_ms: 10}}
+)",
+                                                                   interval)));
+    const auto& sequence = served.result.sequences[request];
+    return 1e-9 * static_cast<double>(sequence.first_token - served.result.sequences[0].sent);
+  };
+  for (const int interval : {1, 4, 10}) CHECK(first_token_ms(interval, 0) == Approx(10.0));
+  CHECK(first_token_ms(1, 1) == Approx(40.0));  // sent at 25, begun at 30
+  CHECK(first_token_ms(4, 1) == Approx(60.0));  // begun at 50
+  CHECK(first_token_ms(10, 1) == Approx(120.0));
+}
+
 TEST_CASE("tokens, rows, blocks and seconds are conserved", "[serve]") {
   for (const char* scheduler : {"kind: vllm_v1, async: false", "kind: vllm_v1, async: true", "kind: sglang", "kind: trtllm",
                                 "kind: trtllm, capacity: max_utilization"}) {
@@ -110,7 +131,7 @@ TEST_CASE("tokens, rows, blocks and seconds are conserved", "[serve]") {
       Rows rows;
       load::ServeOptions options;
       options.observer = &rows;
-      const load::Served served = load::serve(experiment, load::make_requests(experiment), options);
+      const load::ServeResult served = load::serve(experiment, load::make_requests(experiment), options);
       CHECK(served.result.reached_end);
       if (speculation.empty() && std::string(scheduler).find("vllm") != std::string::npos) CHECK(served.summary.preemptions > 10);
       CHECK(rows.all() == served.result.totals[0].rows);
@@ -186,7 +207,7 @@ serve:
   speculation: {policy: {kind: fixed, draft_length: 4}}
 cost: {model: affine, target_fixed_ms: 6, target_ms_per_token: 0.02}
 )";
-  const load::Served served = run_server(server(text));
+  const load::ServeResult served = run_server(server(text));
   // 1 + .7 + .7^2 + .7^3 + .7^4 tokens per round. About 28,900 rounds with a standard deviation of 1.6: five standard errors are
   // .047; alpha .68 in place of .7 gives 2.67 and is seen.
   CHECK(served.summary.tokens_per_round == Approx(2.7731).margin(0.047));
@@ -208,7 +229,7 @@ cost:
   draft: none
 )",
                                          window);
-    return static_cast<double>(server(text).blocks);
+    return static_cast<double>(server(text).pool.blocks);
   };
   // 4 layers of 4,096 bytes per token, in 90 % of the memory that the driver leaves, less the weights and 2 GiB.
   const double weights = 2.0 * (4.0 * (1024 * 3072 + 1024 * 1024 + 3 * 1024 * 4096) + 2.0 * 1000 * 1024);

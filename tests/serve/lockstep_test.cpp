@@ -22,7 +22,7 @@ TEST_CASE("a static batch of plain decoding is a placement's, to the picosecond"
   generation.output_tokens = outputs;
   const placement::Result expected = make_placement("{kind: plain}")->simulate(generation, nullptr);
 
-  const load::Served served = run_server(server(R"(serve:
+  const load::ServeResult served = run_server(server(R"(serve:
   scheduler: {kind: static, batch: 6}
   arrivals: {process: closed, concurrency: 6, requests: 6}
   lengths: {prompt: 77, output: {list: [7, 40, 23, 1, 12, 40]}}

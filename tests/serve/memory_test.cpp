@@ -56,7 +56,7 @@ std::string unquoted(std::string text) {
 }
 
 double pool(const Logged& one, const std::string& kv = "utilization: 0.9", int draft_length = 3) {
-  return 16.0 * server(unquoted(server_of(one, kv, draft_length))).blocks;
+  return 16.0 * server(unquoted(server_of(one, kv, draft_length))).pool.blocks;
 }
 
 }  // namespace
@@ -98,7 +98,7 @@ TEST_CASE("SGLang's share of the memory is for weights and cache, TensorRT-LLM's
                                      "  lengths: {{prompt: 10, output: 10}}\n"
                                      "cost: {{model: roofline, hardware: h100-sxm, target: llama-3.1-8b, draft: none}}\n",
                                      scheduler, kv))
-                      .blocks;
+                      .pool.blocks;
   };
   const double gib = 0x1.0p30;
   const double token = 32 * 2 * 8 * 128 * 2.0;
@@ -124,7 +124,7 @@ TEST_CASE("a request keeps a state of linear attention for each token that it ma
   const double state = target.recurrent_bytes();
   CHECK(state > 48 * 48 * 128 * 128 * 4.0);         // layers, heads, and a head's own dimension
   const double cache = 4096.0 * 2 * 4 * 256 * 2.0;  // a usual context in another layer: 4 heads of keys and of values
-  const double without = 16.0 * experiment.plain_blocks * (16 * cache + state);
+  const double without = 16.0 * experiment.plain_pool.blocks * (16 * cache + state);
   for (const int drafts : {1, 3, 7}) {
     // The module's layer has keys, too. Mutant: one state, however long the drafts are.
     const double held = pool(hybrid, kv, drafts) * (17 * cache + (1.0 + drafts) * state);
@@ -167,9 +167,9 @@ TEST_CASE("keys in kv override the calculated values", "[serve][memory]") {
                  (pool(one, "utilization: 0.9, reserved_gib: 2") - 0x1.0p30 / token)) <= 16.0);
   // A separate pool of the draft: the smaller one binds, and a server without speculation has none.
   const auto own = server(unquoted(server_of(kLogged[2], "tokens: 1600, draft_tokens: 800")));
-  CHECK(own.blocks == 50);
-  CHECK(own.plain_blocks == 100);
-  CHECK(server(unquoted(server_of(kLogged[2], "tokens: 800, draft_tokens: 1600"))).blocks == 50);
+  CHECK(own.pool.blocks == 50);
+  CHECK(own.plain_pool.blocks == 100);
+  CHECK(server(unquoted(server_of(kLogged[2], "tokens: 800, draft_tokens: 1600"))).pool.blocks == 50);
 }
 
 }  // namespace specsim::memory_test

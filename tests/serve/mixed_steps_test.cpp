@@ -1,7 +1,7 @@
 // The latency of a step over chunks of prompts and decoding sequences depends on the keys that each sequence reads, not on the
 // mean sequence; here by the data sheet's arithmetic, which the tests count.
 #include "sim/hardware/latency/deployment.h"
-#include "sim/serving/serve/step_price.h"
+#include "sim/serving/serve/step_time.h"
 #include "tests/serve/servers.h"
 
 #include <fmt/format.h>
@@ -90,7 +90,7 @@ TEST_CASE("a server's step over a late chunk takes longer than one over an early
   class Steps final : public serve::StepObserver {
    public:
     void began(const serve::StepRecord& record) override {
-      if (record.prefill_rows > 0) durations.push_back(record.price.target);
+      if (record.prefill_rows > 0) durations.push_back(record.time.target);
     }
     std::vector<arrivals::Picoseconds> durations;
   } steps;

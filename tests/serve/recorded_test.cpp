@@ -53,7 +53,7 @@ TEST_CASE("turns that come before the answer they hold are counted", "[serve]") 
         "cost: {{model: affine, target_fixed_ms: {}}}\n",
         gap, step_ms));
     const arrivals::RequestTrace workload = load::make_requests(experiment);
-    return serve::sent_too_early(workload, load::serve(experiment, workload, {}).result);
+    return serve::early_requests(workload, load::serve(experiment, workload, {}).result);
   };
   CHECK(early(100.0, 1e-3) == 0);
   CHECK(early(1e-4, 100.0) > 40);
@@ -69,10 +69,10 @@ TEST_CASE("closed sessions send a turn when the one before was answered", "[serv
   };
   const load::ServeExperiment closed = experiment(", closed: true");
   const arrivals::RequestTrace workload = load::make_requests(closed);
-  const load::Served served = load::serve(closed, workload, {});
+  const load::ServeResult served = load::serve(closed, workload, {});
   CHECK(served.summary.requests == 200);
   CHECK(served.summary.completed == 200);
-  CHECK(serve::sent_too_early(workload, served.result) == 0);
+  CHECK(serve::early_requests(workload, served.result) == 0);
   bool in_order = true;
   for (std::size_t i = 0; i < workload.requests.size(); ++i) {
     const arrivals::Request& request = workload.requests[i];
@@ -89,11 +89,11 @@ TEST_CASE("closed sessions send a turn when the one before was answered", "[serv
   // The same requests in an open loop, in a way that no client could have sent them.
   const load::ServeExperiment open = experiment("");
   const arrivals::RequestTrace same = load::make_requests(open);
-  CHECK(serve::sent_too_early(same, load::serve(open, same, {}).result) > 50);
+  CHECK(serve::early_requests(same, load::serve(open, same, {}).result) > 50);
   // A horizon leaves out the turns that were never sent.
   load::ServeExperiment cut = closed;
   cut.horizon = 4'000'000'000'000;
-  const load::Served some = run_server(cut);
+  const load::ServeResult some = run_server(cut);
   CHECK(some.summary.requests < 200);
   CHECK(some.summary.completed < some.summary.requests);
   const auto sent = std::count_if(some.result.sequences.begin(), some.result.sequences.end(),
@@ -103,7 +103,7 @@ TEST_CASE("closed sessions send a turn when the one before was answered", "[serv
 
 TEST_CASE("how busy the link between engines is", "[serve]") {
   // A prompt's cache takes 0.1 s; four are sent in the first 4 s, and the last ends a step after its cache.
-  const load::Served served = run_server(
+  const load::ServeResult served = run_server(
       server("serve:\n  scheduler: {kind: vllm_v1, async: false}\n  arrivals: {process: deterministic, rate: 1, requests: 4}\n"
              "  lengths: {prompt: 1000, output: 2}\n  replicas: {prefill: 1, link_gb_per_s: 1, kv_bytes_per_token: 1e5}\n"
              "cost: {model: affine, target_fixed_ms: 10}\n"));
@@ -116,7 +116,7 @@ TEST_CASE("a horizon leaves nobody out of the mean concurrency", "[serve]") {
   const load::ServeExperiment experiment = server(
       "serve:\n  scheduler: {kind: vllm_v1, async: false}\n  arrivals: {process: deterministic, rate: 0.1, requests: 2}\n"
       "  lengths: {prompt: 1, output: 10}\n  horizon_s: 25\ncost: {model: affine, target_fixed_ms: 1000}\n");
-  const load::Served served = run_server(experiment);
+  const load::ServeResult served = run_server(experiment);
   REQUIRE(served.summary.completed == 1);
   CHECK(served.summary.mean_concurrency == Approx((10.0 + 5.0) / 15.0));
 }

@@ -18,7 +18,7 @@ inline load::ServeExperiment server(const std::string& yaml) {
   return experiment;
 }
 
-inline load::Served run_server(const load::ServeExperiment& experiment) {
+inline load::ServeResult run_server(const load::ServeExperiment& experiment) {
   return load::serve(experiment, load::make_requests(experiment), {});
 }
 

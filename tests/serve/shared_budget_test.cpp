@@ -106,7 +106,7 @@ struct Oracle {
     for (const DraftedChain& chain : chains) {
       if (chain.ended) continue;
       std::vector<double>& own = confidences.try_emplace(chain.request, kLength, 1.0).first->second;
-      for (std::size_t k = 0; k < chain.drafted; ++k) own[k] = chain.outlooks[k].overlap;
+      for (std::size_t k = 0; k < chain.drafted; ++k) own[k] = chain.forecasts[k].overlap;
     }
   }
   std::vector<std::uint32_t> share(const SharedStep& step, const std::vector<DraftedChain>& chains) {
@@ -152,7 +152,7 @@ int steps_alike(Oracle oracle, std::uint64_t seed) {
       const arrivals::RequestId request = below(100);
       if (std::find(running.begin(), running.end(), request) == running.end()) running.push_back(request);
     }
-    std::vector<std::vector<draft::LengthPolicy::Outlook>> outlooks;
+    std::vector<std::vector<draft::LengthPolicy::TokenForecast>> forecasts;
     std::vector<DraftedChain> chains;
     SharedStep shared;
     for (const arrivals::RequestId request : running) {
@@ -168,14 +168,14 @@ int steps_alike(Oracle oracle, std::uint64_t seed) {
       ++shared.rows;
       ++shared.emitting;
       if (drafted == 0) continue;
-      auto& own = outlooks.emplace_back(drafted);
+      auto& own = forecasts.emplace_back(drafted);
       for (auto& one : own) one.overlap = 0.2 + 0.79 * unit(random);
       chains.push_back({request, drafted, {}, last});
     }
     std::size_t at = 0;
-    for (DraftedChain& chain : chains) chain.outlooks = outlooks[at++];
+    for (DraftedChain& chain : chains) chain.forecasts = forecasts[at++];
     for (DraftedChain& chain : chains)
-      if (chain.ended) chain.outlooks = {};
+      if (chain.ended) chain.forecasts = {};
     if (chains.empty()) continue;
     std::vector<std::uint32_t> verified(chains.size());
     policy->share(shared, chains, verified);
@@ -229,9 +229,9 @@ TEST_CASE("adaptive_verification of a server: history learns the rates of positi
   // The third position survives with .171, so it is as vLLM's budget by the true rates.
   Oracle oracle;
   for (arrivals::RequestId request = 0; request < 12; ++request) oracle.confidences[request] = rates;
-  std::vector<draft::LengthPolicy::Outlook> outlooks(kLength);
-  for (std::size_t k = 0; k < kLength; ++k) outlooks[k].overlap = rates[k];
-  for (DraftedChain& chain : chains) chain.outlooks = outlooks;
+  std::vector<draft::LengthPolicy::TokenForecast> forecasts(kLength);
+  for (std::size_t k = 0; k < kLength; ++k) forecasts[k].overlap = rates[k];
+  for (DraftedChain& chain : chains) chain.forecasts = forecasts;
   policy->share({12, 12, 12}, chains, verified);
   CHECK(verified == oracle.share({12, 12, 12}, chains));
   CHECK(verified.front() > 0);

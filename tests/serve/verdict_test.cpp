@@ -203,17 +203,17 @@ TEST_CASE("how many requests make a run long enough", "[serve]") {
 TEST_CASE("a server without a draft counts as faster if it gains more than a hundredth", "[serve]") {
   load::BestLengths best;
   best.plain_gain = {-0.2, 0.01, 0.05, -0.1, 0.2, 0.3};
-  CHECK_FALSE(load::plain_is_faster(best, 1));
-  CHECK_FALSE(load::plain_is_faster(best, 2));
-  CHECK(load::plain_is_faster(best, 3));
-  CHECK_FALSE(load::plain_is_faster(best, 4));
-  CHECK(load::plain_is_faster(best, 60));
-  CHECK_FALSE(load::plain_is_faster(best));
+  CHECK_FALSE(load::baseline_is_faster(best, 1));
+  CHECK_FALSE(load::baseline_is_faster(best, 2));
+  CHECK(load::baseline_is_faster(best, 3));
+  CHECK_FALSE(load::baseline_is_faster(best, 4));
+  CHECK(load::baseline_is_faster(best, 60));
+  CHECK_FALSE(load::baseline_is_faster(best));
   CHECK(holds(load::plain_text(best), "with 3 concurrent requests, from 5 concurrent requests on"));
   best.plain_gain = {0.2, 0.3};
-  CHECK(load::plain_is_faster(best));
+  CHECK(load::baseline_is_faster(best));
   best.plain_gain.clear();
-  CHECK_FALSE(load::plain_is_faster(best, 1));
+  CHECK_FALSE(load::baseline_is_faster(best, 1));
   best.ranges = {{1, 4, 3}, {5, 9, 1}};
   CHECK(load::length_at(best, 1) == 3);
   CHECK(load::length_at(best, 4.5) == 3);
@@ -269,8 +269,8 @@ TEST_CASE("one load's verdict is of the two servers' mean times", "[serve]") {
   lengths: {prompt: 16, output: 5}
 )" + speculation + "cost: {model: affine, target_fixed_ms: 10, draft_fixed_ms: 1}\n"));
   };
-  const load::Served plain = run("");
-  const load::Served own = run("  speculation: {policy: {kind: fixed, draft_length: 1}, acceptance: {alpha: 1}}\n");
+  const load::ServeResult plain = run("");
+  const load::ServeResult own = run("  speculation: {policy: {kind: fixed, draft_length: 1}, acceptance: {alpha: 1}}\n");
   const std::string text = load::single_verdict(plain.result, plain.summary, own.result, own.summary, true, 0.0);
   CAPTURE(text);
   CHECK(holds(text, "5.5 ms (-45.0 %"));
@@ -286,8 +286,8 @@ TEST_CASE("the verdict of a job is of its makespan", "[serve]") {
   lengths: {prompt: 16, output: 5}
 )" + speculation + "cost: {model: affine, target_fixed_ms: 10, draft_fixed_ms: 1}\n"));
   };
-  const load::Served plain = run("");
-  const load::Served own = run("  speculation: {policy: {kind: fixed, draft_length: 1}, acceptance: {alpha: 1}}\n");
+  const load::ServeResult plain = run("");
+  const load::ServeResult own = run("  speculation: {policy: {kind: fixed, draft_length: 1}, acceptance: {alpha: 1}}\n");
   const std::string text = load::single_verdict(plain.result, plain.summary, own.result, own.summary, false, 0.0);
   CAPTURE(text);
   CHECK(text.starts_with("speculation for this job pays: makespan 0.1 -> "));

@@ -321,33 +321,33 @@ class WrongWindow final : public draft::BlockDrafter {
   WrongWindow(std::shared_ptr<const draft::BlockDrafter> own, Mistake mistake) : own_(std::move(own)), mistake_(mistake) {}
   [[nodiscard]] const Shape& shape() const override { return own_->shape(); }
   [[nodiscard]] std::unique_ptr<Memory> start() const override { return own_->start(); }
-  void choose(draft::Sight& sight, Memory* memory, draft::ChosenBlock& block) const override {
-    Wrong wrong(sight, mistake_);
+  void choose(draft::DrafterInput& input, Memory* memory, draft::ChosenBlock& block) const override {
+    Wrong wrong(input, mistake_);
     const std::unique_ptr<Memory> none = own_->start();
     own_->choose(wrong, mistake_ == Mistake::forgets ? none.get() : memory, block);
   }
-  [[nodiscard]] draft::Work work(int nodes) const override { return own_->work(nodes); }
+  [[nodiscard]] draft::BlockWork work(int nodes) const override { return own_->work(nodes); }
 
  private:
-  class Wrong final : public draft::Sight {
+  class Wrong final : public draft::DrafterInput {
    public:
-    Wrong(draft::Sight& own, Mistake mistake) : own_(&own), mistake_(mistake) {}
+    Wrong(draft::DrafterInput& own, Mistake mistake) : own_(&own), mistake_(mistake) {}
     std::span<const draft::Ranked> likeliest(const draft::ChosenBlock& block, int node) override {
       return own_->likeliest(block, node);
     }
     [[nodiscard]] std::span<const Token> text() const override { return own_->text(); }
     Token random_token(std::uint32_t index) override { return own_->random_token(index); }
-    Spot end_of_text() override { return own_->end_of_text(); }
-    Spot after(Spot spot, Token token) override {
+    Prefix end_of_text() override { return own_->end_of_text(); }
+    Prefix after(Prefix prefix, Token token) override {
       last_ = token;
-      return mistake_ == Mistake::blind_to_guesses ? spot : own_->after(spot, token);
+      return mistake_ == Mistake::blind_to_guesses ? prefix : own_->after(prefix, token);
     }
-    std::vector<Token> target_argmax(std::span<const Spot> spots) override {
-      return mistake_ == Mistake::repeats_a_token ? std::vector<Token>(spots.size(), last_) : own_->target_argmax(spots);
+    std::vector<Token> target_argmax(std::span<const Prefix> prefixes) override {
+      return mistake_ == Mistake::repeats_a_token ? std::vector<Token>(prefixes.size(), last_) : own_->target_argmax(prefixes);
     }
 
    private:
-    draft::Sight* own_;
+    draft::DrafterInput* own_;
     Mistake mistake_;
     Token last_ = 0;
   };

@@ -28,15 +28,15 @@ inline draft::Blocks make_blocks(const std::string& kind, const std::string& par
 }
 
 // The context of a drafter that sees only the text.
-class WrittenText final : public draft::Sight {
+class WrittenText final : public draft::DrafterInput {
  public:
   explicit WrittenText(std::vector<Token> text) : text_(std::move(text)) {}
   std::span<const draft::Ranked> likeliest(const draft::ChosenBlock&, int) override { return {}; }
   [[nodiscard]] std::span<const Token> text() const override { return text_; }
   Token random_token(std::uint32_t) override { return 0; }
-  Spot end_of_text() override { return {}; }
-  Spot after(Spot spot, Token) override { return spot; }
-  std::vector<Token> target_argmax(std::span<const Spot> spots) override { return std::vector<Token>(spots.size(), 0); }
+  Prefix end_of_text() override { return {}; }
+  Prefix after(Prefix prefix, Token) override { return prefix; }
+  std::vector<Token> target_argmax(std::span<const Prefix> prefixes) override { return std::vector<Token>(prefixes.size(), 0); }
 
  private:
   std::vector<Token> text_;

@@ -121,7 +121,7 @@ Overlap overlapped_round(std::span<const RoundEnd> ends, double draft, double ve
   result.round = all * longer + none * (verify + draft) + some * (longer + draft);
   // The first term is the case that all guessed wrong. In all other cases the block is finished, and the expected share of wrong
   // guesses is 1 - one - none.
-  result.in_vain = none * std::min(draft, verify) + (1.0 - one - none) * draft;
+  result.wasted_ahead = none * std::min(draft, verify) + (1.0 - one - none) * draft;
   result.tokens = sequences * emitted.value();
   return result;
 }

@@ -30,9 +30,9 @@ namespace specsim::theory {
 
 // Drafting during verification on a second GPU. `draft`, `verify`: a block and a pass, whatever the batch.
 struct Overlap {
-  double round = 0.0;    // E[time from one verification to the next]
-  double in_vain = 0.0;  // E[discarded drafting ahead] per round
-  double tokens = 0.0;   // E[emitted], of the batch
+  double round = 0.0;         // E[time from one verification to the next]
+  double wasted_ahead = 0.0;  // E[discarded drafting ahead] per round
+  double tokens = 0.0;        // E[emitted], of the batch
   [[nodiscard]] double rate() const { return tokens / round; }
 };
 

@@ -38,17 +38,17 @@ std::unique_ptr<LengthPolicy> policy_of(const std::string& confidence, const std
 }
 
 struct Round {
-  std::vector<LengthPolicy::Outlook> outlooks{std::size_t{kBatch} * kLongest};
+  std::vector<LengthPolicy::TokenForecast> forecasts{std::size_t{kBatch} * kLongest};
   std::vector<LengthPolicy::Chain> chains;
   std::vector<int> verified = std::vector<int>(kBatch);
   explicit Round(std::mt19937& generator) {
     std::uniform_real_distribution<double> any(0.2, 0.95);
-    for (LengthPolicy::Outlook& own : outlooks) own = {any(generator), 4.0 * any(generator) - 1.0};
-    for (std::size_t i = 0; i < kBatch; ++i) chains.push_back({i, std::span(outlooks).subspan(i * kLongest, kLongest)});
+    for (LengthPolicy::TokenForecast& own : forecasts) own = {any(generator), 4.0 * any(generator) - 1.0};
+    for (std::size_t i = 0; i < kBatch; ++i) chains.push_back({i, std::span(forecasts).subspan(i * kLongest, kLongest)});
   }
   [[nodiscard]] double survival(std::size_t chain, int tokens) const {
     double product = 1.0;
-    for (int k = 0; k < tokens; ++k) product *= chains[chain].outlooks[static_cast<std::size_t>(k)].overlap;
+    for (int k = 0; k < tokens; ++k) product *= chains[chain].forecasts[static_cast<std::size_t>(k)].overlap;
     return product;
   }
   [[nodiscard]] double expected(const std::vector<int>& lengths) const {
@@ -150,7 +150,7 @@ TEST_CASE("adaptive_verification: with smoothing the budget depends on each sequ
     std::vector<int> verified(kBatch);
     last->share(other, round.chains, verified);
     differ += verified != round.verified ? 1 : 0;
-    for (std::size_t i = 0; i < mean.size(); ++i) mean[i] = 0.8 * mean[i] + 0.2 * round.outlooks[i].overlap;
+    for (std::size_t i = 0; i < mean.size(); ++i) mean[i] = 0.8 * mean[i] + 0.2 * round.forecasts[i].overlap;
   }
   CHECK(differ > 10);  // the mutant without memory
 }
@@ -165,14 +165,14 @@ TEST_CASE("adaptive_verification: the estimate learns a logistic of the draft's 
   std::uniform_real_distribution<double> unit(0.0, 1.0);
   const auto play = [&](bool observe) {
     Round round(generator);
-    for (std::size_t i = 0; i < round.outlooks.size(); ++i)
-      round.outlooks[i].overlap =
-          1.0 / (1.0 + std::exp(-(1.3 * round.outlooks[i].certainty + 0.4 - 0.5 * static_cast<double>(i % kLongest))));
+    for (std::size_t i = 0; i < round.forecasts.size(); ++i)
+      round.forecasts[i].overlap =
+          1.0 / (1.0 + std::exp(-(1.3 * round.forecasts[i].certainty + 0.4 - 0.5 * static_cast<double>(i % kLongest))));
     learns->share(memory, round.chains, round.verified);
     std::vector<int> accepted(kBatch);
     for (std::size_t i = 0; i < kBatch; ++i)
       while (accepted[i] < round.verified[i] &&
-             unit(generator) < round.chains[i].outlooks[static_cast<std::size_t>(accepted[i])].overlap)
+             unit(generator) < round.chains[i].forecasts[static_cast<std::size_t>(accepted[i])].overlap)
         ++accepted[i];
     if (observe) learns->observe_shared(memory, round.chains, round.verified, accepted);
     std::vector<int> right(kBatch);
@@ -211,11 +211,12 @@ TEST_CASE("adaptive_verification: a refit is one damped Newton step of all coeff
     for (std::size_t i = 0; i < kBatch; ++i) {
       verified[i] = any(generator);
       while (accepted[i] < verified[i] &&
-             unit(generator) < 1.0 / (1.0 + std::exp(-round.chains[i].outlooks[static_cast<std::size_t>(accepted[i])].certainty)))
+             unit(generator) <
+                 1.0 / (1.0 + std::exp(-round.chains[i].forecasts[static_cast<std::size_t>(accepted[i])].certainty)))
         ++accepted[i];
       for (int k = 0; k < std::min(verified[i], accepted[i] + 1); ++k) {
         const auto at = static_cast<std::size_t>(k);
-        const double x = round.chains[i].outlooks[at].certainty;
+        const double x = round.chains[i].forecasts[at].certainty;
         const double p = 1.0 / (1.0 + std::exp(-(first_slope * x + first[at])));
         const double miss = (k < accepted[i] ? 1.0 : 0.0) - p;
         information[0][0] += p * (1.0 - p) * x * x;

@@ -443,7 +443,7 @@ TEST_CASE("a draft's pass needs no target, and warns of none", "[plan][pass]") {
   plan::PassSetting setting{"h100-sxm", "eagle-head-7b", deployment(preset("llama-3.1-8b"), preset("eagle-head-7b"))};
   setting.deployment.target.reset();
   plan::PassGrid grid{cost::Role::draft, {1}, {0, 4096}, {1, 8}, 1e9, false};
-  const plan::PricedPasses priced = plan::price_passes({setting}, grid);
+  const plan::EstimatedPasses priced = plan::estimate_passes({setting}, grid);
   CHECK(priced.warnings.empty());
   REQUIRE(priced.passes.size() == 4);
   const auto whole = cost::make_roofline(deployment(preset("llama-2-7b"), preset("eagle-head-7b")));
@@ -454,7 +454,7 @@ TEST_CASE("a draft's pass needs no target, and warns of none", "[plan][pass]") {
   // sequence takes 33.3, four take 84.8.
   grid = {cost::Role::target, {1, 4}, {131072}, {1}, 1e9, false};
   const auto eight = on("h100-sxm", deployment(preset("llama-3.1-8b"), "none"));
-  const auto large = plan::price_passes({{"h100-sxm", "llama-3.1-8b", eight}}, grid).passes;
+  const auto large = plan::estimate_passes({{"h100-sxm", "llama-3.1-8b", eight}}, grid).passes;
   REQUIRE(large.size() == 2);
   CHECK(large[0].fits == true);
   CHECK(large[1].fits == false);
@@ -462,7 +462,7 @@ TEST_CASE("a draft's pass needs no target, and warns of none", "[plan][pass]") {
   // Weights alone in few bits: measured kernels lose time from a few rows on, so no GPU promises them more speed.
   plan::PassSetting bits{"h100-sxm", "llama-3.1-8b", deployment(preset("llama-3.1-8b", ", weight_bits: 4"), "none")};
   grid.role = cost::Role::target;
-  const auto warnings = plan::price_passes({bits}, grid).warnings;
+  const auto warnings = plan::estimate_passes({bits}, grid).warnings;
   REQUIRE(warnings.size() == 1);
   CHECK(holds(warnings[0], "estimated as the median of the measured ones"));
 }

@@ -14,7 +14,7 @@ namespace specsim::beams_test {
 namespace {
 
 // A draft model of three tokens, whose distribution depends on the last one.
-class ThreeTokens final : public draft::Sight {
+class ThreeTokens final : public draft::DrafterInput {
  public:
   std::span<const draft::Ranked> likeliest(const draft::ChosenBlock& block, int node) override {
     static const std::array<std::array<draft::Ranked, 2>, 3> after = {
@@ -23,9 +23,9 @@ class ThreeTokens final : public draft::Sight {
   }
   [[nodiscard]] std::span<const Token> text() const override { return {}; }
   Token random_token(std::uint32_t) override { return 0; }
-  Spot end_of_text() override { return {}; }
-  Spot after(Spot spot, Token) override { return spot; }
-  std::vector<Token> target_argmax(std::span<const Spot> spots) override { return std::vector<Token>(spots.size(), 0); }
+  Prefix end_of_text() override { return {}; }
+  Prefix after(Prefix prefix, Token) override { return prefix; }
+  std::vector<Token> target_argmax(std::span<const Prefix> prefixes) override { return std::vector<Token>(prefixes.size(), 0); }
 };
 
 }  // namespace
@@ -34,9 +34,9 @@ TEST_CASE("redrafter: the likeliest continuations of the level before, and their
   // Level 1: 0 (.5), 1 (.4). Level 2: 1 2 (.36), 0 0 (.25); 0 1 (.2) is out. Level 3: 1 2 1 (.216), 1 2 2 (.144); 0 0 is no
   // longer a beam.
   const draft::Blocks draft = tests::make_blocks("redrafter", "{beams: 2, draft_length: 3}");
-  ThreeTokens sight;
+  ThreeTokens input;
   draft::ChosenBlock block;
-  draft->choose(sight, nullptr, block);
+  draft->choose(input, nullptr, block);
   std::vector<std::vector<Token>> paths(block.tree.nodes.size());
   for (std::size_t node = 1; node < paths.size(); ++node) {
     paths[node] = paths[static_cast<std::size_t>(block.tree.nodes[node].parent)];
@@ -73,12 +73,12 @@ TEST_CASE("specdec_pp: stops after the token whose predecessors have made a reje
   const std::vector<Drafted> path = {{0.9, 0.5}, {0.9, 0.5}, {0.1, 0.0}};
   const std::span<const Drafted> all(path);
   const auto perfect = policy("{threshold: 0.7, shortest: 1}");
-  CHECK(perfect->goes_on_along(all.first(1)));        // nothing before it
-  CHECK(perfect->goes_on_along(all.first(2)));        // rejected with .5
-  CHECK_FALSE(perfect->goes_on_along(all.first(3)));  // with .75; the third token's own probability does not count yet
-  CHECK(policy("{threshold: 0.75, shortest: 1}")->goes_on_along(all.first(3)));
-  CHECK(policy("{threshold: 0.7, shortest: 4}")->goes_on_along(all.first(3)));
-  CHECK(policy("{threshold: 0.7, shortest: 1, head: draft}")->goes_on_along(all.first(3)));  // .19
+  CHECK(perfect->continues_along(all.first(1)));        // nothing before it
+  CHECK(perfect->continues_along(all.first(2)));        // rejected with .5
+  CHECK_FALSE(perfect->continues_along(all.first(3)));  // with .75; the third token's own probability does not count yet
+  CHECK(policy("{threshold: 0.75, shortest: 1}")->continues_along(all.first(3)));
+  CHECK(policy("{threshold: 0.7, shortest: 4}")->continues_along(all.first(3)));
+  CHECK(policy("{threshold: 0.7, shortest: 1, head: draft}")->continues_along(all.first(3)));  // .19
 }
 
 }  // namespace specsim::beams_test

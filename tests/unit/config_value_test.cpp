@@ -240,7 +240,7 @@ TEST_CASE("numbers read as the user means them or not at all", "[config]") {
 }
 
 TEST_CASE("messages name the found value", "[config]") {
-  const auto found = [](const std::string& text) { return found_text(parsed(text)); };
+  const auto found = [](const std::string& text) { return description_of_found(parsed(text)); };
   CHECK(found("abc") == "\"abc\"");
   CHECK(found("\"abc\"") == "\"abc\"");
   CHECK(found("\"5\"") == "the text \"5\"");

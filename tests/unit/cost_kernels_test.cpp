@@ -310,13 +310,13 @@ TEST_CASE("small products as measured: a B200's floors are not those of large on
   // ai-dynamo/aiconfigurator 095f58a51c4c, four rows; the weights fit in the second-level cache, from memory they take 1 us
   // longer.
   const std::vector<std::string> header = {"gpu", "engine", "dtype", "n", "k", "m", "us"};
-  const PricedTable table = price_kernel_table("t.csv", {header,
-                                                         {"b200", "trtllm", "nvfp4", "512", "7168", "4", "19.01"},
-                                                         {"b200", "trtllm", "nvfp4", "1024", "5120", "4", "15.73"},
-                                                         {"b200", "trtllm", "fp8_block", "512", "7168", "4", "10.47"},
-                                                         {"b200", "sglang", "fp8_block", "1024", "5120", "4", "16.57"},
-                                                         {"h100-sxm", "vllm", "bfloat16", "768", "768", "1", "3.582"}});
-  for (const PricedKernel& row : table.rows) {
+  const EstimatedKernels table = estimate_kernel_table("t.csv", {header,
+                                                                 {"b200", "trtllm", "nvfp4", "512", "7168", "4", "19.01"},
+                                                                 {"b200", "trtllm", "nvfp4", "1024", "5120", "4", "15.73"},
+                                                                 {"b200", "trtllm", "fp8_block", "512", "7168", "4", "10.47"},
+                                                                 {"b200", "sglang", "fp8_block", "1024", "5120", "4", "16.57"},
+                                                                 {"h100-sxm", "vllm", "bfloat16", "768", "768", "1", "3.582"}});
+  for (const EstimatedKernel& row : table.rows) {
     CAPTURE(row.gpu, row.engine, row.dtype, row.us, row.priced_us);
     CHECK(near(row.priced_us, row.us, 0.25 * row.us));
   }

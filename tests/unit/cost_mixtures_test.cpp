@@ -163,7 +163,7 @@ TEST_CASE("another engine's all-reduce belongs only to mixtures if the engine's 
 
 TEST_CASE("a served row is estimated with the checkpoint that its type names", "[cost][mixtures]") {
   const auto served = [](const std::string& model, const std::string& precision) {
-    const PricedSteps table = price_step_table(
+    const EstimatedSteps table = estimate_step_table(
         "served.csv",
         {{"backend", "model_path", "system", "precision", "isl", "osl", "tp_size", "concurrency", "silicon_tpot_ms"},
          {"sglang", model, "b200_sxm", precision, "1000", "1000", "8", "1", "8"}});
@@ -281,8 +281,8 @@ TEST_CASE("experts of four bits are estimated by Marlin as it was measured with 
     one.correction = {0, 0};
     return one;
   };
-  const auto priced_of = [&](const std::string& mixture, const std::string& dtype, const std::string& engine,
-                             const std::vector<KernelFit>& fits) {
+  const auto estimated_of = [&](const std::string& mixture, const std::string& dtype, const std::string& engine,
+                                const std::vector<KernelFit>& fits) {
     const ModelShape shape =
         shape_of(mixture.substr(0, mixture.size() - 1) + ", dtype: {weights: bf16, experts: " + dtype + "}}");
     Hardware hardware;
@@ -292,7 +292,7 @@ TEST_CASE("experts of four bits are estimated by Marlin as it was measured with 
     return 1e6 * KernelsOf(hardware, engine, shape).experts(1);
   };
   const auto priced = [&](const std::string& dtype, const std::string& engine, const std::vector<KernelFit>& fits) {
-    return priced_of(kMixture, dtype, engine, fits);
+    return estimated_of(kMixture, dtype, engine, fits);
   };
   KernelFit plain = fit("vllm", "triton", "bfloat16", 10, 500);
   plain.by.assign(4, {});
@@ -312,7 +312,7 @@ TEST_CASE("experts of four bits are estimated by Marlin as it was measured with 
   CHECK(near(priced("int4", "vllm", {plain, twice}), 30 + 4.125 / 8 * bytes, 1e-6));
   std::string many = kMixture;
   many.replace(many.find("experts: 4,"), 11, "experts: 64,");
-  CHECK(near(priced_of(many, "int4", "vllm", {plain, twice}), 2 * (30 + 4.125 / 8 * bytes), 1e-6));
+  CHECK(near(estimated_of(many, "int4", "vllm", {plain, twice}), 2 * (30 + 4.125 / 8 * bytes), 1e-6));
   // TensorRT-LLM has its own kernels, so the time follows from bytes. Mutant: Marlin under every engine.
   CHECK(priced("int4_g32", "trtllm", all) < 30 + 4.5 / 8 * bytes);
   // MXFP4 if only integer types were measured (Ampere); not if it was measured itself, on one other layer. Mutant: by its own

@@ -329,7 +329,7 @@ TEST_CASE("without a draft model proposals take no pass and no memory, but slots
   REQUIRE(both->lines.size() == 3);
   CHECK(both->lines[2].what == "look-ahead slots");
   CHECK(near(both->lines[2].bytes, 131072.0 * 8 * 4));
-  CHECK(none->on_twice_the_gpus() == nullptr);
+  CHECK(none->with_twice_the_gpus() == nullptr);
   CHECK_FALSE(none->deployment()->draft.has_value());
 }
 
@@ -430,7 +430,7 @@ TEST_CASE("a faster memory and a slower host are the preset with those figures",
 
 TEST_CASE("the draft's GPUs are given to the target if their number is equal and its heads can be divided", "[cost][roofline]") {
   const auto twice = [](const std::string& target, const std::string& draft) {
-    return make_cost("roofline", "{hardware: h100-sxm, target: " + target + ", draft: " + draft + "}")->on_twice_the_gpus();
+    return make_cost("roofline", "{hardware: h100-sxm, target: " + target + ", draft: " + draft + "}")->with_twice_the_gpus();
   };
   CHECK(twice("llama-3.1-8b", "llama-3.2-1b") != nullptr);
   CHECK(twice("{preset: llama-3.1-70b, tensor_parallel: 4}", "llama-3.2-1b") == nullptr);

@@ -26,7 +26,7 @@ double total(const CostModel& model, const Pass& pass) { return model.pass(Role:
 
 std::string refusal(const Lines& lines) {
   try {
-    price_step_table("steps.csv", lines);
+    estimate_step_table("steps.csv", lines);
   } catch (const BadInput& error) {
     return error.what();
   }
@@ -110,11 +110,12 @@ TEST_CASE("tables of steps are distinguished by their header and estimated row b
   CHECK(is_step_table(kLayers));
   CHECK(is_step_table(kServed));
   CHECK_FALSE(is_step_table({"gpu", "engine", "dtype", "n", "k", "m", "us"}));
-  const PricedSteps steps = price_step_table("steps.csv", {kServer,
-                                                           {"b300", "vllm 0.20.1", "Qwen3-32B", "1", "1", "8", "4096", "14"},
-                                                           {"b300", "vllm 0.20.1", "Qwen3-32B", "1", "4", "8", "4096", "14"},
-                                                           {"b300", "vllm 0.20.1", "Nobody-7B", "1", "1", "8", "4096", "14"},
-                                                           {"x1", "vllm 0.20.1", "Qwen3-32B", "1", "1", "8", "4096", "14"}});
+  const EstimatedSteps steps =
+      estimate_step_table("steps.csv", {kServer,
+                                        {"b300", "vllm 0.20.1", "Qwen3-32B", "1", "1", "8", "4096", "14"},
+                                        {"b300", "vllm 0.20.1", "Qwen3-32B", "1", "4", "8", "4096", "14"},
+                                        {"b300", "vllm 0.20.1", "Nobody-7B", "1", "1", "8", "4096", "14"},
+                                        {"x1", "vllm 0.20.1", "Qwen3-32B", "1", "1", "8", "4096", "14"}});
   REQUIRE(steps.rows.size() == 4);
   CHECK(steps.rows[0].priced_ms > 11.0);  // 65 GB of weights at 8 TB/s take 8 ms
   CHECK(steps.rows[0].priced_ms < 17.0);
@@ -129,8 +130,8 @@ TEST_CASE("tables of steps are distinguished by their header and estimated row b
 }
 
 TEST_CASE("steps of an unknown engine are estimated as another's, with a warning", "[cost][steps]") {
-  const PricedSteps steps =
-      price_step_table("steps.csv", {kServer, {"b300", "mine 1.0", "Qwen3-32B", "1", "1", "8", "4096", "14"}});
+  const EstimatedSteps steps =
+      estimate_step_table("steps.csv", {kServer, {"b300", "mine 1.0", "Qwen3-32B", "1", "1", "8", "4096", "14"}});
   CHECK(steps.rows[0].priced_ms > 10.0);
   REQUIRE(steps.warnings.size() == 1);
   CHECK(steps.warnings[0] == "engine \"mine 1.0\" is not known: its steps are estimated as vllm's; --engine names another");
@@ -147,7 +148,7 @@ TEST_CASE("served steps are of one engine's clients, shared experts too, and fit
   header.insert(header.end(), {"batch_size", "attention_dp_size", "moe_tp_size", "moe_ep_size"});
   const auto priced = [&](const char* model, const char* clients, const char* tensor, const char* batch, const char* engines,
                           const char* cut, const char* spread, const char* prompt = "1024") {
-    return price_step_table(
+    return estimate_step_table(
                "served.csv",
                {header, {"trtllm", model, "b200_sxm", "fp8", prompt, "1024", tensor, clients, "10", batch, engines, cut, spread}})
         .rows[0];
@@ -170,7 +171,7 @@ TEST_CASE("served steps are of one engine's clients, shared experts too, and fit
 
 TEST_CASE("served tokens wait for the prompts of others", "[cost][steps]") {
   const auto tpot = [](const char* prompt, const char* output, const char* clients) {
-    return price_step_table(
+    return estimate_step_table(
                "served.csv",
                {kServed, {"vllm", "meta-llama/Llama-3.1-8B-Instruct", "h200_sxm", "fp8", prompt, output, "1.0", clients, "10"}})
         .rows[0]
@@ -184,9 +185,9 @@ TEST_CASE("clients that wait for their first token do not decode meanwhile", "[c
   std::vector<std::string> header = kServed;
   header.push_back("silicon_ttft_ms");
   const auto tpot = [&](const char* clients, const std::string& wait) {
-    return price_step_table("served.csv", {header,
-                                           {"vllm", "meta-llama/Llama-3.1-8B-Instruct", "h200_sxm", "fp8", "4096", "1000", "1.0",
-                                            clients, "10", wait}})
+    return estimate_step_table("served.csv", {header,
+                                              {"vllm", "meta-llama/Llama-3.1-8B-Instruct", "h200_sxm", "fp8", "4096", "1000",
+                                               "1.0", clients, "10", wait}})
         .rows[0]
         .priced_ms;
   };

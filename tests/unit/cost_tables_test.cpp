@@ -21,7 +21,7 @@ std::vector<std::vector<std::string>> product_table(const std::string& us) {
 
 std::string message_of(const std::vector<std::vector<std::string>>& fields) {
   try {
-    (void)price_kernel_table("t.csv", fields);
+    (void)estimate_kernel_table("t.csv", fields);
   } catch (const BadInput& error) {
     return to_string(error.list().front().where) + ": " + error.list().front().message;
   }
@@ -34,7 +34,7 @@ TEST_CASE("a table of kernels is estimated row by row", "[cost][kernels]") {
   auto fields = product_table("100");
   fields.push_back({"no-such-gpu", "vllm", "bfloat16", "8192", "8192", "8", "100"});
   fields.push_back({"h100-sxm", "vllm", "bfloat16", "8192", "8192", "4096", "100"});
-  const PricedTable table = price_kernel_table("t.csv", fields);
+  const EstimatedKernels table = estimate_kernel_table("t.csv", fields);
   CHECK(table.kind == KernelKind::product);
   REQUIRE(table.rows.size() == 3);
   CHECK(table.rows[0].covered);
@@ -47,7 +47,7 @@ TEST_CASE("a table of kernels is estimated row by row", "[cost][kernels]") {
   // A type that the GPU does not support has no latency estimate, as `pass` refuses it.
   fields = product_table("100");
   fields.push_back({"a100-80gb-sxm", "vllm", "fp8", "8192", "8192", "8", "100"});
-  const PricedTable without = price_kernel_table("t.csv", fields);
+  const EstimatedKernels without = estimate_kernel_table("t.csv", fields);
   CHECK(without.rows[1].priced_us == 0);
   REQUIRE(without.warnings.size() == 1);
   CHECK(without.warnings[0] ==
@@ -63,7 +63,7 @@ TEST_CASE("a table of kernels is estimated row by row", "[cost][kernels]") {
 
 TEST_CASE("errors of estimates are those of numpy's quantiles", "[cost][kernels]") {
   // Off by 0, 10 and 20 %; the 90th percentile lies .8 of the way between the last two.
-  const PriceErrors errors = price_errors({1.1, 0.8, 1.0});
+  const EstimateErrors errors = estimate_errors({1.1, 0.8, 1.0});
   CHECK(errors.count == 3);
   CHECK(errors.median_ratio == 1.0);
   CHECK(errors.median_error == Approx(0.1));
@@ -117,12 +117,12 @@ TEST_CASE("some rows in another unit are reported with the first of them", "[cos
     fields.push_back(fields[1]);
     fields.back().back() = us;
   }
-  const PricedTable table = price_kernel_table("t.csv", fields);
+  const EstimatedKernels table = estimate_kernel_table("t.csv", fields);
   REQUIRE(table.warnings.size() == 1);
   CHECK(table.warnings.front().find("t.csv:4: the estimated time is ") == 0);
   CHECK(table.warnings.front().find("times the column us, and 1 of 4 rows are as far off") != std::string::npos);
   fields.erase(fields.begin() + 3);
-  CHECK(price_kernel_table("t.csv", fields).warnings.empty());
+  CHECK(estimate_kernel_table("t.csv", fields).warnings.empty());
 }
 
 TEST_CASE("weights from memory come at the data sheet's bandwidth at most", "[cost][kernels]") {
@@ -132,7 +132,7 @@ TEST_CASE("weights from memory come at the data sheet's bandwidth at most", "[co
   CHECK(message_of(fields).find(
             "t.csv:1: by the median of column us, weights from memory are read at 4.01 times the GPU's bandwidth") == 0);
   fields[1].back() = "0.5";  // out of the cache
-  CHECK_NOTHROW(price_kernel_table("t.csv", fields));
+  CHECK_NOTHROW(estimate_kernel_table("t.csv", fields));
 }
 
 TEST_CASE("kernels that cannot exist are refused with their column", "[cost][kernels]") {
@@ -156,9 +156,9 @@ TEST_CASE("kernels that cannot exist are refused with their column", "[cost][ker
   std::vector<std::string> gated = experts;
   gated.insert(gated.end(), {"version", "gated"});
   const auto priced = [&](const char* hidden, const char* inter, const char* version, const char* gate) {
-    return price_kernel_table("t.csv", {gated,
-                                        {"h100-sxm", "sglang", "bfloat16", "sglang_fused_moe_triton", hidden, inter, "6", "128",
-                                         "1", "balanced", "8", "500", version, gate}})
+    return estimate_kernel_table("t.csv", {gated,
+                                           {"h100-sxm", "sglang", "bfloat16", "sglang_fused_moe_triton", hidden, inter, "6",
+                                            "128", "1", "balanced", "8", "500", version, gate}})
         .rows[0]
         .priced_us;
   };

@@ -336,14 +336,14 @@ TEST_CASE("prompts take whole waves of blocks, as an A100 was measured", "[cost]
 
 TEST_CASE("AITER's tables are read without changes, and rows of an unmeasured type are reported", "[cost][transfer]") {
   const auto priced = [](const char* dtype) {
-    return price_kernel_table("mine.csv", {{"gpu", "dtype", "scheme", "out", "lib", "n", "k", "m", "us"},
-                                           {"mi300x", dtype, "", "", "ck", "7168", "2304", "144", "17.22"}});
+    return estimate_kernel_table("mine.csv", {{"gpu", "dtype", "scheme", "out", "lib", "n", "k", "m", "us"},
+                                              {"mi300x", dtype, "", "", "ck", "7168", "2304", "144", "17.22"}});
   };
-  const PricedTable block = priced("float8_blockscale");
+  const EstimatedKernels block = priced("float8_blockscale");
   CHECK(block.rows.front().covered);
   CHECK(near(block.rows.front().priced_us, 17.22, 0.3));
   CHECK(priced("fp8/int8").rows.front().dtype == "fp8");
-  const PricedTable none = priced("w4a8");
+  const EstimatedKernels none = priced("w4a8");
   CHECK(none.rows.front().priced_us == 0.0);
   REQUIRE(none.warnings.size() == 1);
   CHECK(none.warnings.front().find("no kernel of this type was measured on any GPU") != std::string::npos);

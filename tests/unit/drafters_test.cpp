@@ -25,23 +25,25 @@ using specsim::tests::make_blocks;
 
 namespace {
 
-class Text final : public draft::Sight {
+class Text final : public draft::DrafterInput {
  public:
   explicit Text(std::vector<Token> text) : text_(std::move(text)) {}
   std::span<const draft::Ranked> likeliest(const draft::ChosenBlock&, int) override { return {}; }
   [[nodiscard]] std::span<const Token> text() const override { return text_; }
   Token random_token(std::uint32_t index) override { return (index * 5 + 2) % vocab; }
   // A target whose argmax depends on the whole text.
-  Spot end_of_text() override {
-    Spot spot{1, 0};
-    for (const Token token : text_) spot = after(spot, token);
-    return {spot.context, 0};
+  Prefix end_of_text() override {
+    Prefix prefix{1, 0};
+    for (const Token token : text_) prefix = after(prefix, token);
+    return {prefix.context, 0};
   }
-  Spot after(Spot spot, Token token) override { return {(spot.context * 131 + token * 17 + 7) % 10007, spot.depth + 1}; }
-  [[nodiscard]] Token argmax(Spot spot) const { return spot.context % vocab; }
-  std::vector<Token> target_argmax(std::span<const Spot> spots) override {
+  Prefix after(Prefix prefix, Token token) override {
+    return {(prefix.context * 131 + token * 17 + 7) % 10007, prefix.depth + 1};
+  }
+  [[nodiscard]] Token argmax(Prefix prefix) const { return prefix.context % vocab; }
+  std::vector<Token> target_argmax(std::span<const Prefix> prefixes) override {
     std::vector<Token> tokens;
-    for (const Spot& spot : spots) tokens.push_back(argmax(spot));
+    for (const Prefix& prefix : prefixes) tokens.push_back(argmax(prefix));
     return tokens;
   }
   void write(Token token) { text_.push_back(token); }
@@ -55,8 +57,8 @@ class Text final : public draft::Sight {
 std::vector<Token> found(const std::string& kind, const std::string& parameters, const std::vector<Token>& text) {
   const draft::Blocks made = make_blocks(kind, parameters);
   draft::ChosenBlock block;
-  Text sight(text);
-  made->choose(sight, made->start().get(), block);
+  Text input(text);
+  made->choose(input, made->start().get(), block);
   if (block.tokens.empty()) return {};
   return {block.tokens.begin() + 1, block.tokens.end()};
 }
@@ -140,7 +142,7 @@ TEST_CASE("trees from branching, paths and parents are the same trees") {
 }
 
 TEST_CASE("passes and rows of a tree") {
-  const draft::Work whole = make_blocks("tree_static", "{branching: [4, 3, 2, 1]}")->work(64);
+  const draft::BlockWork whole = make_blocks("tree_static", "{branching: [4, 3, 2, 1]}")->work(64);
   CHECK(whole.pass_rows == std::vector<double>{1, 4, 12, 24});
   CHECK(whole.verified_rows == 65.0);
   CHECK(draft::chain_block(5)->work(2).pass_rows == std::vector<double>{1, 1});
@@ -203,10 +205,10 @@ class LookaheadByPlaces {
     const int columns = full() ? window_ : window_ + ngram_ - 2 - top_;
     std::map<std::pair<int, int>, Token> next;
     for (int column = 0; column < columns; ++column) {
-      draft::Sight::Spot spot = text.end_of_text();
-      for (int place = 1; place <= column; ++place) spot = text.after(spot, at_.at({0, place}));
-      for (int level = 1; level <= top_; ++level) spot = text.after(spot, at_.at({level, level + column}));
-      const Token token = text.argmax(spot);
+      draft::DrafterInput::Prefix prefix = text.end_of_text();
+      for (int place = 1; place <= column; ++place) prefix = text.after(prefix, at_.at({0, place}));
+      for (int level = 1; level <= top_; ++level) prefix = text.after(prefix, at_.at({level, level + column}));
+      const Token token = text.argmax(prefix);
       next[{top_ + 1, top_ + 1 + column}] = token;
       if (!full() || at_.count({0, column}) == 0) continue;
       std::vector<Token> ngram;
@@ -333,7 +335,7 @@ TEST_CASE("policies: lengths after given rounds") {
   CHECK_FALSE(policy("confidence", "{least: 0.4}")->goes_on(memory, 0.39, 0.0));
   CHECK(policy("confidence", "{least: 0.4}")->goes_on(memory, 0.4, 9.0));
   CHECK_FALSE(policy("entropy", "{most: 2}")->goes_on(memory, 1.0, 2.1));
-  CHECK(policy("oracle", "{}")->foresees());
+  CHECK(policy("oracle", "{}")->uses_forecasts());
 
   // If the first estimate is too low for any draft, only a trial can find out that drafting now pays.
   const auto probing = policy("goodput", "{first_alpha: 0, weight: 1, probe: 3}", times);

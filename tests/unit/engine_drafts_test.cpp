@@ -28,9 +28,9 @@ class Rounds {
       : drafter_(tests::make_blocks(name, parameters)), memory_(drafter_->start()) {}
   // The drafted paths from the root to every node.
   Paths behind(const Path& text) {
-    tests::WrittenText sight({text.begin(), text.end()});
+    tests::WrittenText input({text.begin(), text.end()});
     draft::ChosenBlock block;
-    drafter_->choose(sight, memory_.get(), block);
+    drafter_->choose(input, memory_.get(), block);
     Paths paths(block.tree.nodes.size());
     for (std::size_t node = 1; node < paths.size(); ++node) {
       paths[node] = paths[static_cast<std::size_t>(block.tree.nodes[node].parent)];

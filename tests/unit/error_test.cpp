@@ -56,8 +56,9 @@ TEST_CASE("the nearest name is suggested only if it is close enough", "[error]")
   CHECK(nearest_name("temperature", {"zipf", "uniform"}).empty());
   CHECK(nearest_name("zipf", {}).empty());
   CHECK(nearest_name("zip", {"zipf", "zips"}) == "zipf");  // the first of equals
-  CHECK(not_among("family is zip", "zip", {"zipf", "uniform"}) == "family is zip, did you mean \"zipf\"? allowed: zipf, uniform");
-  CHECK(not_among("temperature", "temperature", {}) == "temperature, allowed: none");
+  CHECK(not_allowed("family is zip", "zip", {"zipf", "uniform"}) ==
+        "family is zip, did you mean \"zipf\"? allowed: zipf, uniform");
+  CHECK(not_allowed("temperature", "temperature", {}) == "temperature, allowed: none");
 }
 
 TEST_CASE("a broken invariant reports expression and values", "[error]") {

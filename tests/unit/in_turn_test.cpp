@@ -17,7 +17,7 @@ namespace {
 using Path = std::vector<int>;
 
 // A text, and a draft model that predicts 70 for the next token, then 71, and so on.
-class TextAndModel final : public draft::Sight {
+class TextAndModel final : public draft::DrafterInput {
  public:
   explicit TextAndModel(const Path& text) : text_(text.begin(), text.end()) {}
   void prepare(const draft::ChosenBlock&, std::span<const int> nodes) override {
@@ -29,9 +29,9 @@ class TextAndModel final : public draft::Sight {
   }
   [[nodiscard]] std::span<const Token> text() const override { return text_; }
   Token random_token(std::uint32_t) override { return 0; }
-  Spot end_of_text() override { return {}; }
-  Spot after(Spot spot, Token) override { return spot; }
-  std::vector<Token> target_argmax(std::span<const Spot> spots) override { return std::vector<Token>(spots.size(), 0); }
+  Prefix end_of_text() override { return {}; }
+  Prefix after(Prefix prefix, Token) override { return prefix; }
+  std::vector<Token> target_argmax(std::span<const Prefix> prefixes) override { return std::vector<Token>(prefixes.size(), 0); }
 
   Path passes;  // rows of each
 
@@ -51,13 +51,13 @@ class Rounds {
   explicit Rounds(const std::string& drafters)
       : drafter_(tests::make_blocks("in_turn", "{drafters: [" + drafters + "]}")), memory_(drafter_->start()) {}
   Drafted behind(const Path& text) {
-    TextAndModel sight(text);
+    TextAndModel input(text);
     draft::ChosenBlock block;
-    drafter_->choose(sight, memory_.get(), block);
+    drafter_->choose(input, memory_.get(), block);
     REQUIRE(block.tree.is_chain());
     Path path;
     for (std::size_t node = 1; node < block.tree.nodes.size(); ++node) path.push_back(static_cast<int>(block.tokens[node]));
-    return {path, sight.passes};
+    return {path, input.passes};
   }
   [[nodiscard]] const draft::BlockDrafter& drafter() const { return *drafter_; }
   // A copy of the sequence, continued separately.

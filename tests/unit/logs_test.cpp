@@ -132,7 +132,7 @@ TEST_CASE("a benchmark's report that contradicts itself is reported with both va
 TEST_CASE("alpha of tokens that were judged each for itself has a binomial's interval", "[logs]") {
   // 600 of 1000: .6, and 1.96 times the square root of .6 x .4 / 1000 = .030364 to each side.
   logs::ReportedAcceptance all;
-  all.kind = logs::Kind::vllm_v0_log;
+  all.kind = logs::LogKind::vllm_v0_log;
   all.draft_length = 3;
   all.drafted = 1000.0;
   all.alone_accepted = 600.0;

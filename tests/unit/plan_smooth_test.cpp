@@ -1,5 +1,5 @@
 // The recommendation over batches and the noise of two latency estimates, compared with values calculated by hand.
-#include "sim/answers/plan/price_noise.h"
+#include "sim/answers/plan/latency_noise.h"
 #include "sim/answers/plan/schedule.h"
 #include "sim/hardware/latency/deployment.h"
 #include "sim/hardware/latency/roofline.h"
@@ -91,19 +91,19 @@ TEST_CASE("errors of two draft models are independent, those of one are shared",
   const auto same = cost::make_roofline(deployment("one"));
   const auto other = cost::make_roofline(deployment("another"));
   const cost::Workload workload{8, 1024};
-  const auto price = [&](const cost::CostModel& model) -> plan::RoundPrice {
+  const auto price = [&](const cost::CostModel& model) -> plan::RoundEstimate {
     return {&model, workload, 4.0, cost::round_time(model, workload, 3, 0.5)};
   };
   const cost::RoundTime time = cost::round_time(*first, workload, 3, 0.5);
   const double error = first->kernel_error(cost::Role::draft, {8, 1, 1024, 1}) * time.draft.total() / time.total();
   REQUIRE(error > 0.0);
-  CHECK(plan::price_noise(price(*first), price(*other)) == Approx(std::sqrt(2.0) * error));
-  CHECK(plan::price_noise(price(*first), price(*same)) == 0.0);
-  CHECK(plan::price_noise(price(*first), price(*first)) == 0.0);
+  CHECK(plan::latency_noise(price(*first), price(*other)) == Approx(std::sqrt(2.0) * error));
+  CHECK(plan::latency_noise(price(*first), price(*same)) == 0.0);
+  CHECK(plan::latency_noise(price(*first), price(*first)) == 0.0);
   // Given times have no error, and their draft is not another model's.
   const auto stated = tests::make_cost("affine", "{target_fixed_ms: 10, draft_fixed_ms: 1}");
-  CHECK(plan::price_noise(price(*first), price(*stated)) >= error);
-  CHECK(plan::price_noise(price(*stated), price(*first)) >= error);
+  CHECK(plan::latency_noise(price(*first), price(*stated)) >= error);
+  CHECK(plan::latency_noise(price(*stated), price(*first)) >= error);
 }
 
 }  // namespace specsim::plan_smooth_test

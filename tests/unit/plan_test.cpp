@@ -2,7 +2,7 @@
 #include "sim/answers/plan/planner.h"
 
 #include "sim/answers/plan/gain.h"
-#include "sim/answers/plan/price_noise.h"
+#include "sim/answers/plan/latency_noise.h"
 #include "sim/answers/plan/stated_acceptance.h"
 #include "sim/foundation/base/index.h"
 #include "sim/hardware/latency/round_time.h"
@@ -85,7 +85,7 @@ TEST_CASE("no draft is longer than the heads that guess it") {
 }
 
 TEST_CASE("the error of extrapolating with the last rate, on recorded drafts") {
-  const plan::LastRateHeldOn three = plan::last_rate_held_on(3);
+  const plan::LastRateError three = plan::last_rate_error(3);
   CHECK(three.tables >= 10);
   // Llama-3.3 70B's draft on code, whose rates rise from .866 to .945: 5.34 tokens of 5.74.
   const AcceptanceCurve rising = plan::table_acceptance("llama-3.3-70b-1b-code", {}, 8);
@@ -95,7 +95,7 @@ TEST_CASE("the error of extrapolating with the last rate, on recorded drafts") {
   for (int k = 1; k <= 5; ++k) held += reached * std::pow(rate, k);
   CHECK(three.least <= held / rising.tokens_per_round[8] - 1.0 + 1e-12);
   CHECK(three.most >= three.least);
-  CHECK(plan::last_rate_held_on(64).tables == 0);
+  CHECK(plan::last_rate_error(64).tables == 0);
 }
 
 TEST_CASE("an acceptance trace is walked round by round") {
@@ -500,39 +500,39 @@ cost::FactorBelief known_but(cost::Factor factor, double error) {
 
 TEST_CASE("the noise between two ways to decode comes from the parts that they do not share") {
   const cost::Workload workload{1, 512};
-  const auto price = [&](const cost::CostModel& model, int drafts) -> plan::RoundPrice {
+  const auto price = [&](const cost::CostModel& model, int drafts) -> plan::RoundEstimate {
     return {&model, workload, drafts + 1.0, cost::round_time(model, workload, drafts, 0.0)};
   };
   const double always = cost::kDiscrepancy;
   // Passes of 10 and of 10 + 3 ms of matrix products: a factor of all products counts once in a time and cancels in a ratio.
   // Mutant: it counts in the ratio, which ties everything.
   const StatedErrors products(0.0, known_but(cost::Factor::products, 0.17));
-  CHECK(plan::price_error(price(products, 3)) == Approx(std::hypot(0.17, always)));
-  CHECK(plan::price_noise(price(products, 2), price(products, 2)) == 0.0);
+  CHECK(plan::estimate_error(price(products, 3)) == Approx(std::hypot(0.17, always)));
+  CHECK(plan::latency_noise(price(products, 2), price(products, 2)) == 0.0);
   const double of_modes = std::sqrt(2.0 * always * always * (1.0 - std::exp(-0.5 * 1.2 * 1.2)));
-  CHECK(plan::price_noise(price(products, 0), price(products, 3)) == Approx(of_modes));
+  CHECK(plan::latency_noise(price(products, 0), price(products, 3)) == Approx(of_modes));
   // The extra work of speculative rounds counts only in comparison with a step without speculation. Mutants: between two lengths;
   // left out.
   const StatedErrors rounds(0.0, known_but(cost::Factor::speculation, 0.17));
   const double of_lengths = std::sqrt(2.0 * always * always * (1.0 - std::exp(-0.5 / 64.0)));
-  CHECK(plan::price_noise(price(rounds, 2), price(rounds, 3)) == Approx(of_lengths));
-  CHECK(plan::price_noise(price(rounds, 0), price(rounds, 3)) == Approx(std::hypot(0.17, of_modes)));
-  CHECK(plan::price_noise(price(rounds, 3), price(rounds, 0)) == Approx(std::hypot(0.17, of_modes)));
-  CHECK(plan::price_error(price(rounds, 0)) == Approx(always));
+  CHECK(plan::latency_noise(price(rounds, 2), price(rounds, 3)) == Approx(of_lengths));
+  CHECK(plan::latency_noise(price(rounds, 0), price(rounds, 3)) == Approx(std::hypot(0.17, of_modes)));
+  CHECK(plan::latency_noise(price(rounds, 3), price(rounds, 0)) == Approx(std::hypot(0.17, of_modes)));
+  CHECK(plan::estimate_error(price(rounds, 0)) == Approx(always));
   // 1,000 us of host time per draft pass: 3 ms of a round of 13, 2 of one of 12. Mutants: one pass too few; microseconds as
   // seconds.
   const StatedErrors drafts(0.0, known_but(cost::Factor::draft_pass, 1000.0));
-  CHECK(plan::price_error(price(drafts, 3)) == Approx(std::hypot(3.0 / 13.0, always)));
-  CHECK(plan::price_noise(price(drafts, 2), price(drafts, 3)) == Approx(std::hypot(3.0 / 13.0 - 2.0 / 12.0, of_lengths)));
+  CHECK(plan::estimate_error(price(drafts, 3)) == Approx(std::hypot(3.0 / 13.0, always)));
+  CHECK(plan::latency_noise(price(drafts, 2), price(drafts, 3)) == Approx(std::hypot(3.0 / 13.0 - 2.0 / 12.0, of_lengths)));
   const StatedErrors steps(0.0, known_but(cost::Factor::step, 1000.0));
-  CHECK(plan::price_noise(price(steps, 0), price(steps, 3)) == Approx(std::hypot(1.0 / 10.0 - 1.0 / 13.0, of_modes)));
+  CHECK(plan::latency_noise(price(steps, 0), price(steps, 3)) == Approx(std::hypot(1.0 / 10.0 - 1.0 / 13.0, of_modes)));
   // Kernels: .7 of the variance depends only on the number of rows, and a pass counts by its share of the round. Mutants: all of
   // it, none of it, shares left out.
   const StatedErrors kernels(0.1, std::nullopt);
   const double of_2 = 0.1 * 10 / 12;
   const double of_3 = 0.1 * 10 / 13;
-  CHECK(plan::price_noise(price(kernels, 2), price(kernels, 3)) == Approx(std::sqrt(0.7 * (of_2 * of_2 + of_3 * of_3))));
-  CHECK(plan::price_error(price(kernels, 2)) == Approx(std::sqrt(0.7) * of_2));
+  CHECK(plan::latency_noise(price(kernels, 2), price(kernels, 3)) == Approx(std::sqrt(0.7 * (of_2 * of_2 + of_3 * of_3))));
+  CHECK(plan::estimate_error(price(kernels, 2)) == Approx(std::sqrt(0.7) * of_2));
 }
 
 TEST_CASE("a verdict needs 95 % of the probability on its side") {
@@ -568,10 +568,10 @@ TEST_CASE("a tie is a difference within the stated noise: just below it, but not
     if (k == sure.best) continue;
     // The noise between the two for kernels of error 1, which grows with that error only.
     const StatedErrors unit(1.0, std::nullopt);
-    const auto price = [&](int drafts) -> plan::RoundPrice {
+    const auto price = [&](int drafts) -> plan::RoundEstimate {
       return {&unit, {1, 512}, drafts + 1.0, cost::round_time(unit, {1, 512}, drafts, 0.0)};
     };
-    const double edge = lost(k) / plan::price_noise(price(sure.best), price(k));
+    const double edge = lost(k) / plan::latency_noise(price(sure.best), price(k));
     INFO("draft length " << k << " loses " << lost(k));
     CHECK(tied(ties(1.05 * edge), k));
     CHECK_FALSE(tied(ties(0.95 * edge), k));

@@ -199,11 +199,11 @@ TEST_CASE("regimes whose acceptance falls with depth are found, and only they pr
   CHECK(own.model.rates.slope == Approx(-0.7).margin(0.2));
   CHECK(report.short_length == 2);
   CHECK(std::abs(own.extrapolated_z) < 3.0);
-  for (const fit::ProcessReport& one : report.processes) REQUIRE(one.foretold.size() == 1);
-  CHECK(own.foretold[0].draft_length == 8);
-  CHECK(own.foretold[0].recorded_error < 0.02 * own.foretold[0].recorded);
-  CHECK(std::abs(own.foretold[0].relative_error()) < 0.03);
-  CHECK(report_of(report, Process::by_depth).foretold[0].relative_error() > 0.03);
+  for (const fit::ProcessReport& one : report.processes) REQUIRE(one.predicted.size() == 1);
+  CHECK(own.predicted[0].draft_length == 8);
+  CHECK(own.predicted[0].recorded_error < 0.02 * own.predicted[0].recorded);
+  CHECK(std::abs(own.predicted[0].relative_error()) < 0.03);
+  CHECK(report_of(report, Process::by_depth).predicted[0].relative_error() > 0.03);
   CHECK(fit::to_text(report.processes[report.nearest].model.process) != std::string("by_depth"));
   // Mutant: a slope of 0, which is the process regimes.
   for (const Process wrong : {Process::constant, Process::by_depth, Process::kept_state, Process::regimes})

@@ -43,7 +43,7 @@ double dropped(const plan::RaceRule& rule) {
           still.push_back(speedups[i]);
           who.push_back(i);
         }
-      const plan::RaceLook seen = plan::look_at_race(rule, still, kMethods);
+      const plan::RaceLook seen = plan::race_state(rule, still, kMethods);
       for (std::size_t i = 0; i < who.size(); ++i)
         if (seen.behind[i]) in[who[i]] = false;
       over = seen.over;
@@ -76,7 +76,7 @@ TEST_CASE("the fastest method is dropped with the stated probability at most; ru
 
 TEST_CASE("who leaves a race, and when it is over", "[race]") {
   const plan::RaceRule rule;
-  const auto look = [&](const std::vector<std::vector<double>>& speedups) { return plan::look_at_race(rule, speedups, 12); };
+  const auto look = [&](const std::vector<std::vector<double>>& speedups) { return plan::race_state(rule, speedups, 12); };
   const plan::RaceLook clear = look({runs(1.6, 0.01), runs(1.8, 0.01), runs(1.7, -0.01)});
   CHECK(clear.behind == std::vector<bool>{true, false, true});
   CHECK(clear.over);

@@ -69,9 +69,9 @@ TEST_CASE("rank_tree of chosen tokens is the best if rows rise with the rank", "
 }
 
 TEST_CASE("rank_tree reports the errors in a table", "[draft][rank_tree]") {
-  CHECK(draft::mistake_in_acceptance({{0.5, 0.3}, {1.0}}).empty());
-  CHECK(draft::mistake_in_acceptance({}) == "is empty, allowed: a list for each depth");
-  CHECK(draft::mistake_in_acceptance({{0.5}, {0.6, 0.5}}) ==
+  CHECK(draft::acceptance_mistake({{0.5, 0.3}, {1.0}}).empty());
+  CHECK(draft::acceptance_mistake({}) == "is empty, allowed: a list for each depth");
+  CHECK(draft::acceptance_mistake({{0.5}, {0.6, 0.5}}) ==
         "at depth 2 of 2 sums to 1.1, allowed: one rank or more that sum to at most 1");
 }
 

@@ -269,19 +269,19 @@ TEST_CASE("methods that the estimates cannot distinguish are tied, and equal est
   const std::string roofline = "{model: roofline, hardware: h100-sxm, target: llama-3.1-8b, draft: llama-3.2-1b}";
   // The same passes on both sides: the one with higher acceptance is faster whatever a pass takes.
   const Ranking rules = ranking_by(roofline, chain(3, "token") + ", " + chain(3, "block"));
-  CHECK(rules.contenders[1].price_noise < 1e-3);
+  CHECK(rules.contenders[1].latency_noise < 1e-3);
   CHECK(rules.contenders[1].behind > 1e-3);
   CHECK_FALSE(rules.contenders[1].tied());
   CHECK_FALSE(rules.contenders[0].tied());
   // Neighbours of the best length differ by less than the error of a verification over other rows.
   const Ranking lengths = ranking_by(roofline, chain(2, "token") + ", " + chain(3, "token") + ", " + chain(16, "token"));
   CHECK(lengths.contenders[1].tied());
-  CHECK(-std::log1p(-lengths.contenders[1].behind) < lengths.contenders[1].price_noise);
+  CHECK(-std::log1p(-lengths.contenders[1].behind) < lengths.contenders[1].latency_noise);
   CHECK_FALSE(lengths.contenders[2].tied());
   CHECK(lengths.contenders[2].row.cell->draft_length() == 16);
   // A cost ratio states no error, so there are no ties.
   const Ranking sure = ranking_by("{model: ratio, cost_ratio: 0.1}", chain(2, "token") + ", " + chain(3, "token"));
-  CHECK(sure.contenders[1].price_noise == 0.0);
+  CHECK(sure.contenders[1].latency_noise == 0.0);
   CHECK_FALSE(sure.contenders[1].tied());
 }
 
@@ -308,7 +308,7 @@ TEST_CASE("on an acceptance table the theory's values are next to the simulated 
     CHECK(std::abs(one.row.tokens_per_round() - expected) < 4 * one.tokens_per_round_error);
     CHECK(std::abs(one.row.tokens_per_round() - (4.18 - expected)) > 20 * one.tokens_per_round_error);
   }
-  CHECK(plan::ranking_csv(rankings).find("price_noise,tokens_per_round_exact\n") != std::string::npos);
+  CHECK(plan::ranking_csv(rankings).find("latency_noise,tokens_per_round_exact\n") != std::string::npos);
   // Distributions that each replicate draws again have no single value.
   const spec::Experiment drawn = with_context("{process: iid, pool: 4}");
   const std::vector<Ranking> of_drawn = ranked({&drawn});

@@ -12,17 +12,17 @@ namespace specsim::recycling_test {
 namespace {
 
 // A target whose likeliest tokens after token t are t + 1, t + 2, ... of ten.
-class Counting final : public draft::Sight {
+class Counting final : public draft::DrafterInput {
  public:
   std::span<const draft::Ranked> likeliest(const draft::ChosenBlock&, int) override { return {}; }
   [[nodiscard]] std::span<const Token> text() const override { return now; }
   Token random_token(std::uint32_t) override { return 0; }
-  Spot end_of_text() override { return {now.back(), 0}; }
-  Spot after(Spot spot, Token token) override { return {token, spot.depth + 1}; }
-  std::vector<Token> target_argmax(std::span<const Spot> spots) override { return std::vector<Token>(spots.size(), 0); }
-  std::span<const Token> target_likeliest(Spot spot) override {
+  Prefix end_of_text() override { return {now.back(), 0}; }
+  Prefix after(Prefix prefix, Token token) override { return {token, prefix.depth + 1}; }
+  std::vector<Token> target_argmax(std::span<const Prefix> prefixes) override { return std::vector<Token>(prefixes.size(), 0); }
+  std::span<const Token> target_likeliest(Prefix prefix) override {
     likeliest_.clear();
-    for (Token i = 1; i <= 3; ++i) likeliest_.push_back((spot.context + i) % 10);
+    for (Token i = 1; i <= 3; ++i) likeliest_.push_back((prefix.context + i) % 10);
     return likeliest_;
   }
   std::vector<Token> now;
@@ -47,10 +47,10 @@ class Drafting {
   }
   // The drafted paths from the root to every node.
   Paths behind(std::vector<Token> text) {
-    Counting sight;
-    sight.now = std::move(text);
+    Counting input;
+    input.now = std::move(text);
     draft::ChosenBlock block;
-    drafter_->choose(sight, memory_.get(), block);
+    drafter_->choose(input, memory_.get(), block);
     Paths paths(block.tree.nodes.size());
     for (std::size_t node = 1; node < paths.size(); ++node) {
       paths[node] = paths[static_cast<std::size_t>(block.tree.nodes[node].parent)];

@@ -17,15 +17,15 @@ namespace specsim::suffix_ties_test {
 namespace {
 
 // A drafter of the text sees nothing else.
-class Text final : public draft::Sight {
+class Text final : public draft::DrafterInput {
  public:
   explicit Text(std::vector<Token> text) : text_(std::move(text)) {}
   std::span<const draft::Ranked> likeliest(const draft::ChosenBlock&, int) override { return {}; }
   [[nodiscard]] std::span<const Token> text() const override { return text_; }
   Token random_token(std::uint32_t) override { return 0; }
-  Spot end_of_text() override { return {}; }
-  Spot after(Spot, Token) override { return {}; }
-  std::vector<Token> target_argmax(std::span<const Spot>) override { return {}; }
+  Prefix end_of_text() override { return {}; }
+  Prefix after(Prefix, Token) override { return {}; }
+  std::vector<Token> target_argmax(std::span<const Prefix>) override { return {}; }
 
  private:
   std::vector<Token> text_;
@@ -38,9 +38,9 @@ std::vector<Token> drafted_by(const std::string& kind, const std::string& parame
       config::read_arguments(config::parse_text(parameters, "t", diagnostics), entry->info.parameters, {}, kind, diagnostics);
   const draft::Draft made = entry->make(arguments, diagnostics);
   diagnostics.throw_if_any();
-  Text sight(text);
+  Text input(text);
   draft::ChosenBlock block;
-  std::get<draft::Blocks>(made)->choose(sight, nullptr, block);
+  std::get<draft::Blocks>(made)->choose(input, nullptr, block);
   return block.tokens.empty() ? std::vector<Token>() : std::vector<Token>(block.tokens.begin() + 1, block.tokens.end());
 }
 

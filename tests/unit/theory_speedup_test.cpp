@@ -96,7 +96,7 @@ TEST_CASE("the lower Lambert branch holds from the branch point to far beyond un
   for (const double excess :
        {1e-30, 1e-16, 1e-12, 9e-7, 1.1e-6, 1e-3, 0.1, 1.0, 10.0, 300.0, 689.0, 691.0, 744.0, 746.0, 799.0, 1e4, 1e12}) {
     INFO("excess " << excess);
-    const double above_one = lambert_below_branch(excess);
+    const double above_one = lambert_w_lower(excess);
     // z - ln(1 + z) in a form that does not cancel: the alternating series for small z.
     double value = above_one - std::log1p(above_one);
     if (above_one < 0.1) {
@@ -105,7 +105,7 @@ TEST_CASE("the lower Lambert branch holds from the branch point to far beyond un
     }
     CHECK(std::abs(value / excess - 1.0) < 1e-13);
   }
-  CHECK(lambert_below_branch(0.0) == 0.0);
+  CHECK(lambert_w_lower(0.0) == 0.0);
   // Here e^-A underflows (A is about 7 million); the length stays small: y is about A, and ln y / -ln alpha - 1 about 1.28.
   CHECK(std::abs(continuous_best_draft_length(1e-3, RatioCost{1e-6, 1.0, 0.0}) - (std::log(6.9e6) / std::log(1e3) - 1.0)) < 1e-3);
   CHECK(continuous_best_draft_length(0.0, RatioCost{0.1, 1.0, 0.0}) == 0.0);

@@ -8,6 +8,7 @@
 #include <Eigen/Dense>
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -113,7 +114,7 @@ void simulate_server(std::vector<Run>& runs, const cost::ServerFactors& factors)
     for (std::size_t metric = 0; metric < kMetrics; ++metric) runs[i].measured[metric] = std::exp(predictions[i].mean[metric]);
 }
 
-double log_error(const Learned::Expected& expected, const Run& run) {
+double log_error(const LearnedFactors::Expected& expected, const Run& run) {
   const auto tpot = static_cast<std::size_t>(Metric::tpot);
   return std::abs(expected.mean[tpot] - std::log(*run.measured[tpot]));
 }
@@ -132,7 +133,7 @@ TEST_CASE("95 % intervals of factors and of other runs hold 95 % of servers draw
     measure(normal, all, truth);
     const std::vector<Evidence> given(all.begin(), all.begin() + 6);
     const std::vector<Evidence> others(all.begin() + 6, all.end());
-    const Learned learned = learn(cost::prior_belief(), given, others, {});
+    const LearnedFactors learned = learn(cost::prior_belief(), given, others, {});
     for (std::size_t i = 0; i < kFactors; ++i)
       factors_inside += std::abs(learned.belief.mean.values[i] - truth[i]) < 1.96 * std::sqrt(learned.belief.covariance[i][i]);
     for (std::size_t i = 0; i < others.size(); ++i)
@@ -152,7 +153,7 @@ TEST_CASE("without runs the prior applies, and runs never make a factor less cer
   const cost::FactorBelief prior = cost::prior_belief();
   CHECK(learn(prior, {}, all, {}).belief.mean.values == prior.mean.values);
   for (std::size_t count = 1; count <= 4; ++count) {
-    const Learned learned = learn(prior, {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count)}, {}, {});
+    const LearnedFactors learned = learn(prior, {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count)}, {}, {});
     for (std::size_t i = 0; i < kFactors; ++i) CHECK(learned.belief.covariance[i][i] <= prior.covariance[i][i] * (1.0 + 1e-9));
   }
 }
@@ -221,6 +222,22 @@ TEST_CASE("simulated requests have the stated mean lengths", "[tune]") {
   CHECK(outputs == Approx(130).margin(0.5));
 }
 
+TEST_CASE("means of drawn lengths do not count as fixed lengths", "[tune]") {
+  // Limits and lengths that a benchmark fixes are round numbers. 928 and 7376 are multiples of 16, but means of evenly drawn
+  // lengths. Mutant: every multiple of 16 is fixed.
+  const auto differ = [](double tokens) {
+    Run run = run_of(0, 4);
+    run.requests = 40;
+    run.prompt_tokens = tokens;
+    run.output_tokens = 128;
+    const Benchmark benchmark = benchmark_of(server(), run, {});
+    const auto& list = benchmark.requests.requests;
+    return std::any_of(list.begin(), list.end(), [&](const arrivals::Request& one) { return one.prompt != list[0].prompt; });
+  };
+  for (const double fixed : {128.0, 257.0, 511.0, 640.0, 1000.0, 1024.0}) CHECK_FALSE(differ(fixed));
+  for (const double drawn : {207.0, 716.0, 928.0, 921.6}) CHECK(differ(drawn));
+}
+
 TEST_CASE("acceptance that no run states is one unknown of the server", "[tune]") {
   // Without rates a run's tokens per round are unknown. A measured run of the same lengths determines them for the others.
   // Mutant: each run errs by itself, and the error of the other run stays.
@@ -272,13 +289,13 @@ TEST_CASE("the first suggestions are one run of each kind, and a decision withou
   CHECK(candidates.size() == 8);  // 1 and 4 clients, draft lengths 0 to 3
   TuneRequest request{server(), {}, candidates, {}};
   const TuneResult belief = tune::tune(request);
-  const Suggested first = suggest(candidates, belief, Question::best_draft_length, 3, 2, {});
+  const SuggestionList first = suggest(candidates, belief, Question::best_draft_length, 3, 2, {});
   REQUIRE(first.suggestions.size() == 2);
   CHECK(candidates[first.suggestions[0].cell].speculates() != candidates[first.suggestions[1].cell].speculates());
   CHECK(first.open >= first.suggestions[0].open_after);
   CHECK(first.suggestions[0].open_after * 1.05 >= first.suggestions[1].open_after);  // both are means of random draws
   // The highest rate is among the runs with the most clients. Mutant: TPOT decides, so one client is fastest.
-  const Suggested rate = suggest(candidates, belief, Question::max_rate, 3, 2, {});
+  const SuggestionList rate = suggest(candidates, belief, Question::max_rate, 3, 2, {});
   REQUIRE(rate.suggestions.size() == 2);
   CHECK(candidates[rate.suggestions[0].cell].concurrency == 4.0);
   // The same means without uncertainty: the verdict is definite. Mutant: the gain of a random draw counts as certain.

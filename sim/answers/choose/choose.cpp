@@ -1,7 +1,8 @@
 #include "sim/answers/choose/choose.h"
 
 #include "sim/answers/load/capacity.h"
-#include "sim/answers/plan/price_noise.h"
+#include "sim/answers/plan/gain.h"
+#include "sim/answers/plan/latency_noise.h"
 #include "sim/foundation/base/error.h"
 #include "sim/foundation/base/parallel.h"
 #include "sim/foundation/report/csv.h"
@@ -22,26 +23,32 @@ namespace {
 // So many settings are simulated at most for each that is asked for.
 constexpr std::size_t kSimulatedEach = 4;
 
-// Engines before their cost models are made, each with the numbers of replicas that are allowed.
-std::vector<std::pair<Engine, std::vector<std::int64_t>>> engines_of(const Question& question, Chosen& chosen) {
-  std::vector<std::pair<Engine, std::vector<std::int64_t>>> list;
+struct Counts {
+  std::int64_t replicas = 1;
+  std::int64_t prefill = 0;
+};
+
+// Engines before their cost models are made, each with the counts that are allowed.
+std::vector<std::pair<Engine, std::vector<Counts>>> engines_of(const Question& question, Chosen& chosen) {
+  std::vector<std::pair<Engine, std::vector<Counts>>> list;
   for (const std::string& hardware : question.hardware)
     for (const std::string& type : question.types)
       for (const std::string& bits : question.cache_bits)
         for (const std::int64_t gpus : question.tensor_parallel)
           for (const std::int64_t shared : question.expert_parallel)
             for (const DraftChoice& draft : question.drafts) {
-              std::vector<std::int64_t> replicas;
-              for (const std::int64_t count : question.replicas) {
-                ++chosen.combinations;
-                if (count * gpus > question.most_gpus)
-                  ++chosen.above_gpus;
-                else if (shared == 1 || shared == count * gpus)
-                  replicas.push_back(count);
-                else
-                  ++chosen.cannot_run;
-              }
-              if (replicas.empty()) continue;
+              std::vector<Counts> counts;
+              for (const std::int64_t replicas : question.replicas)
+                for (const std::int64_t prefill : question.prefill) {
+                  ++chosen.combinations;
+                  if ((replicas + prefill) * gpus > question.most_gpus)
+                    ++chosen.above_gpus;
+                  else if (shared == 1 || (shared == replicas * gpus && prefill == 0))
+                    counts.push_back({replicas, prefill});
+                  else
+                    ++chosen.cannot_run;
+                }
+              if (counts.empty()) continue;
               Engine engine;
               engine.hardware = hardware;
               engine.type = type;
@@ -49,12 +56,12 @@ std::vector<std::pair<Engine, std::vector<std::int64_t>>> engines_of(const Quest
               engine.tensor_parallel = gpus;
               engine.expert_parallel = shared;
               engine.draft = &draft;
-              list.emplace_back(std::move(engine), std::move(replicas));
+              list.emplace_back(std::move(engine), std::move(counts));
             }
   return list;
 }
 
-plan::RoundPrice price_of(const Choice& choice) {
+plan::RoundEstimate estimate_of(const Choice& choice) {
   const Estimate& own = choice.estimate;
   return {choice.engine->cost.get(), {own.batch, own.context}, own.draft_length + 1.0, own.point.time};
 }
@@ -65,7 +72,7 @@ double comparison_error(const Choice& a, const Choice& b, Objective objective) {
   const double other = b.estimate.point.acceptance_error;
   const bool same_table = a.engine->draft->source == b.engine->draft->source;
   const double acceptance = same_table ? std::abs(own - other) : std::hypot(own, other);
-  const double times = std::hypot(plan::price_noise(price_of(a), price_of(b)), acceptance);
+  const double times = std::hypot(plan::latency_noise(estimate_of(a), estimate_of(b)), acceptance);
   const bool same_board = a.engine->hardware == b.engine->hardware;
   return objective == Objective::joules && !same_board ? std::hypot(times, a.estimate.power_error, b.estimate.power_error)
                                                        : times;
@@ -145,6 +152,11 @@ load::ServeRequest server_of(const Question& question, const Choice& choice, con
   request.engine = question.engine;
   request.tensor_parallel = std::to_string(engine.tensor_parallel);
   if (choice.replicas > 1) request.replicas = std::to_string(choice.replicas);
+  if (choice.prefill > 0) {
+    Diagnostics diagnostics;
+    const std::string text = std::to_string(choice.prefill);
+    request.changes.push_back(*spec::read_override("serve.replicas.prefill", text, "--prefill", diagnostics));
+  }
   if (question.power_cap) request.power_cap = fmt::format("{}", *question.power_cap);
   if (const std::optional<double> price = question.price(engine.hardware)) request.dollars_per_hour = fmt::format("{}", *price);
   const int length = choice.estimate.draft_length;
@@ -172,7 +184,7 @@ std::optional<plan::EngineCommand> start_command(const Choice& choice) {
 }
 
 double servers_of(const Choice& choice) {
-  return choice.engine->expert_parallel > 1 ? 1.0 : static_cast<double>(choice.replicas);
+  return choice.engine->expert_parallel > 1 ? 1.0 : static_cast<double>(choice.replicas + choice.prefill);
 }
 
 Chosen choose(const Question& question, const SearchOptions& options) {
@@ -194,22 +206,23 @@ Chosen choose(const Question& question, const SearchOptions& options) {
   const auto all = static_cast<double>(engines.size());
   for_each(engines.size(), options.threads, [&](std::size_t i) {
     if (stopped()) return;
-    auto& [own, replicas] = engines[i];
+    auto& [own, allowed] = engines[i];
     const auto engine = std::make_shared<const Engine>(make_engine(question, std::move(own)));
     std::vector<Choice> found;
     if (engine->cost != nullptr) {
       EnginePlans plans(*engine, load, question.lengths);
-      for (const std::int64_t count : replicas) {
+      for (const Counts& counts : allowed) {
         Choice choice;
         choice.engine = engine;
-        choice.replicas = count;
-        choice.estimate = plans.estimate(static_cast<double>(count), slo);
+        choice.replicas = counts.replicas;
+        choice.prefill = counts.prefill;
+        choice.estimate = plans.estimate(static_cast<double>(counts.replicas), static_cast<double>(counts.prefill), slo);
         found.push_back(std::move(choice));
       }
     }
     const std::lock_guard lock(mutex);
     if (engine->cost == nullptr) {
-      chosen.cannot_run += replicas.size();
+      chosen.cannot_run += allowed.size();
       if (std::find(chosen.reasons.begin(), chosen.reasons.end(), engine->why) == chosen.reasons.end())
         chosen.reasons.push_back(engine->why);
     }
@@ -226,7 +239,7 @@ Chosen choose(const Question& question, const SearchOptions& options) {
   const auto names = [](const Choice& choice) {
     const Engine& own = *choice.engine;
     return std::tie(own.hardware, own.type, own.cache_bits, own.tensor_parallel, own.expert_parallel, choice.replicas,
-                    own.draft->label);
+                    choice.prefill, own.draft->label);
   };
   std::sort(candidates.begin(), candidates.end(), [&](const Choice& a, const Choice& b) { return names(a) < names(b); });
   std::vector<Choice> open;
@@ -298,8 +311,10 @@ Chosen choose(const Question& question, const SearchOptions& options) {
   for (Choice& one : chosen.ranked) {
     const Choice& best = chosen.ranked.front();
     if (&one == &best) continue;
-    const double lost = std::log(one.objective(question.objective) / best.objective(question.objective));
-    one.tied = lost < comparison_error(best, one, question.objective);
+    const plan::Gain lost{std::log(one.objective(question.objective) / best.objective(question.objective)),
+                          comparison_error(best, one, question.objective)};
+    one.worse = lost.pays();
+    one.tied = plan::verdict_of(lost) != plan::Verdict::pays;
   }
   mark_pareto(chosen.ranked, question.objective);
   missed.insert(missed.end(), std::make_move_iterator(rest.begin()), std::make_move_iterator(rest.end()));
@@ -362,7 +377,8 @@ const std::vector<report::Column<ChoiceLine>>& choice_columns() {
       {"tensor_parallel", "GPUs", "GPUs of one engine", text([](const Choice& one) { return one.engine->tensor_parallel; })},
       {"expert_parallel", "GPUs", "GPUs that share the experts",
        text([](const Choice& one) { return one.engine->expert_parallel; })},
-      {"replicas", "1", "engines", text([](const Choice& one) { return one.replicas; })},
+      {"replicas", "1", "engines that decode", text([](const Choice& one) { return one.replicas; })},
+      {"prefill", "1", "further engines that only compute prompts", text([](const Choice& one) { return one.prefill; })},
       {"dtype", "", "type of the target's weights; empty: that of its file",
        text([](const Choice& one) { return one.engine->type; })},
       {"kv_bits", "bits", "of a cached key or value; empty: that of its file",
@@ -396,7 +412,9 @@ const std::vector<report::Column<ChoiceLine>>& choice_columns() {
        [](const Line& line) { return report::csv_real(line.choice->capacity); }},
       {"keeps_up", "1", "probability that its capacity is above the rate; empty: the same",
        [](const Line& line) { return report::csv_real(line.choice->keeps_up); }},
-      {"tied", "0 or 1", "whether its difference to the best is within the standard error of their comparison",
+      {"probability_worse", "1", "that the first is better in the objective; empty: the first, or no rank",
+       [](const Line& line) { return report::csv_real(line.choice->worse); }},
+      {"tied", "0 or 1", "whether that probability is too small for a verdict",
        [](const Line& line) { return line.choice->tied ? "1" : "0"; }},
       {"pareto", "0 or 1", "whether no ranked setting is better in the objective without a longer time per output token",
        [](const Line& line) { return line.choice->pareto ? "1" : "0"; }}};

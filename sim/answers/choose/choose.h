@@ -18,13 +18,15 @@ namespace specsim::choose {
 struct Choice {
   std::shared_ptr<const Engine> engine;
   std::int64_t replicas = 1;
+  std::int64_t prefill = 0;  // further engines that only compute prompts
   Estimate estimate;
   std::optional<serve::Summary> summary;  // of the simulated server; nothing: the estimate ruled it out, or others are better
   bool keeps_slo = false;                 // of the simulated server
   double capacity =
       std::numeric_limits<double>::quiet_NaN();  // requests per second that the server completes; NaN: not asked, or unknown
   double keeps_up = std::numeric_limits<double>::quiet_NaN();  // probability that the capacity is above the rate; NaN: the same
-  bool tied = false;    // the difference to the best is within the standard error of their comparison
+  double worse = std::numeric_limits<double>::quiet_NaN();  // probability that the best is better in the objective; NaN: no rank
+  bool tied = false;                                        // that probability is no certainty (plan::kSure)
   bool pareto = false;  // no other is at least as good in the objective and in time per output token, and better in one
 
   [[nodiscard]] double gpus() const { return estimate.gpus; }

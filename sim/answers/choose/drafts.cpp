@@ -26,20 +26,13 @@ cost::ModelShape shape_of(const std::string& name, const Location& where) {
   return shape;
 }
 
-// The preset that a table names as its target or draft, also in braces.
-std::string preset_in(const std::string& text) {
-  const std::string key = "preset: ";
-  const std::size_t at = text.find(key);
-  if (at == std::string::npos) return text;
-  const std::size_t begin = at + key.size();
-  return text.substr(begin, text.find_first_of(",}", begin) - begin);
-}
+std::string own_name(const std::string& model) { return cost::own_name(cost::PresetKind::model, model); }
 
 // A table of configs/acceptance, of drafts for one target or for any.
 struct Table {
   std::string name;
-  std::string draft;   // name of its model's shape; "none" for n-grams
-  std::string target;  // name of its model's shape; "": unknown
+  std::string draft;   // its model's own name; "none" for n-grams
+  std::string target;  // its model's own name; "": unknown
   std::string text;    // what was decoded; "": not stated
   bool unverified = false;
   plan::AcceptanceCurve curve;  // of the stated positions
@@ -59,15 +52,11 @@ std::vector<Table> tables(int longest) {
   for (const cost::Preset& preset : cost::presets()) {
     if (preset.kind != cost::PresetKind::acceptance) continue;
     const spec::AcceptanceTable table = spec::named_acceptance_table(preset.name, {preset.path, 0, 0});
-    const auto name_of = [](const std::string& model, const Location& where) {
-      return model.empty() || model == "none" ? model : shape_of(preset_in(model), where).name;
-    };
     // A draft in braces is another model than the preset.
     if (table.draft.find('{') != std::string::npos) continue;
     const int stated = std::min(longest, static_cast<int>(table.of_chain().size()));
-    list.push_back({preset.name, name_of(table.draft, table.draft_where), name_of(table.target, table.target_where),
-                    text_in(std::string(preset.text)), table.unverified,
-                    plan::table_acceptance(preset.name, {preset.path, 0, 0}, stated)});
+    list.push_back({preset.name, own_name(table.draft), own_name(table.target), text_in(std::string(preset.text)),
+                    table.unverified, plan::table_acceptance(preset.name, {preset.path, 0, 0}, stated)});
   }
   return list;
 }
@@ -93,6 +82,9 @@ std::vector<double> errors_between_texts(const std::vector<Table>& all, int long
   return errors;
 }
 
+// Whether the table's name has the kind of text in it.
+bool is_on(const Table& table, const std::string& text) { return table.name.find(text) != std::string::npos; }
+
 // The table of that draft: of this target before one of any, and on the wanted text before another.
 const Table* table_for(const std::vector<Table>& all, const std::string& draft, const std::string& target,
                        const std::string& text) {
@@ -100,7 +92,7 @@ const Table* table_for(const std::vector<Table>& all, const std::string& draft, 
   int most = -1;
   for (const Table& one : all) {
     if (one.draft != draft || (one.target != target && (draft != "none" || !one.target.empty()))) continue;
-    const int fit = 2 * static_cast<int>(one.target == target) + static_cast<int>(one.name.find(text) != std::string::npos);
+    const int fit = 2 * static_cast<int>(one.target == target) + static_cast<int>(is_on(one, text));
     if (fit <= most) continue;
     most = fit;
     best = &one;
@@ -126,14 +118,17 @@ DraftChoices draft_choices(const DraftQuestion& question) {
     throw BadInput({"--text", 0, 0},
                    fmt::format("{}, allowed: {}", config::quote_for_message(question.text), fmt::join(kTexts, ", ")));
   const cost::ModelShape target = shape_of(question.target, {"--target", 0, 0});
+  const std::string own_target = own_name(question.target);
   const std::vector<Table> all = tables(question.longest);
   const std::vector<double> errors = errors_between_texts(all, question.longest);
   const bool every = std::find(question.named.begin(), question.named.end(), "all") != question.named.end();
   DraftChoices choices;
-  // Takes the draft where its acceptance is known. `model`: as cost.draft takes it.
-  const auto take = [&](const std::string& name, const std::string& label, const std::string& model, const std::string& shape) {
+  // Takes the draft where its acceptance is known. `model`: as cost.draft takes it. `named`: the user asks for it. Otherwise
+  // n-grams need a table on the wanted text, because they repeat the text: one of code edits overstates them in a chat.
+  const auto take = [&](const std::string& name, const std::string& label, const std::string& model, bool named) {
     auto alpha = question.alpha.find(name);
-    const Table* const table = table_for(all, shape, target.name, question.text);
+    const Table* table = table_for(all, own_name(model), own_target, question.text);
+    if (!named && model == "none" && table != nullptr && !is_on(*table, question.text)) table = nullptr;
     if (alpha == question.alpha.end() && table == nullptr) alpha = question.alpha.find("");
     if (alpha != question.alpha.end()) {
       choices.drafts.push_back({label,
@@ -143,33 +138,38 @@ DraftChoices draft_choices(const DraftQuestion& question) {
                                 plan::constant_acceptance(alpha->second, question.longest),
                                 "",
                                 false,
+                                false,
                                 {}});
       return true;
     }
     if (table == nullptr) return false;
-    choices.drafts.push_back({label, model, table->name, true, table->curve, table->text, table->unverified, errors});
+    choices.drafts.push_back(
+        {label, model, table->name, true, table->curve, table->text, !is_on(*table, question.text), table->unverified, errors});
     return true;
   };
-  const auto take_model = [&](const std::string& name) { return take(name, name, name, shape_of(name, at_draft).name); };
+  const auto take_model = [&](const std::string& name, bool named) {
+    shape_of(name, at_draft);
+    return take(name, name, name, named);
+  };
   if (every) {
-    choices.drafts.push_back({"no speculation", "none", "", false, plan::constant_acceptance(0.0, 1), "", false, {}});
-    take("ngram", "n-gram", "none", "none");
+    choices.drafts.push_back({"no speculation", "none", "", false, plan::constant_acceptance(0.0, 1), "", false, false, {}});
+    if (!take("ngram", "n-gram", "none", false)) choices.left_out.push_back("ngram");
     for (const cost::Preset& preset : cost::presets()) {
       if (preset.kind != cost::PresetKind::model) continue;
       const cost::ModelShape shape = shape_of(preset.name, {preset.path, 0, 0});
       const bool paired = std::any_of(all.begin(), all.end(),
-                                      [&](const Table& one) { return one.draft == shape.name && one.target == target.name; });
+                                      [&](const Table& one) { return one.draft == preset.name && one.target == own_target; });
       if (!paired && !fits(target, shape)) continue;
-      if (!take_model(preset.name)) choices.left_out.push_back(preset.name);
+      if (!take_model(preset.name, false)) choices.left_out.push_back(preset.name);
     }
   }
   for (const std::string& name : question.named) {
     if (name == "all") continue;
     if (name == "none") {
-      choices.drafts.push_back({"no speculation", "none", "", false, plan::constant_acceptance(0.0, 1), "", false, {}});
+      choices.drafts.push_back({"no speculation", "none", "", false, plan::constant_acceptance(0.0, 1), "", false, false, {}});
       continue;
     }
-    const bool known = name == "ngram" ? take("ngram", "n-gram", "none", "none") : take_model(name);
+    const bool known = name == "ngram" ? take("ngram", "n-gram", "none", true) : take_model(name, true);
     if (!known)
       throw BadInput(at_draft,
                      fmt::format("no published acceptance of {} for {}, allowed: --alpha {}=0.7", name, question.target, name));

@@ -1,6 +1,6 @@
 #include "sim/answers/choose/estimate.h"
 
-#include "sim/answers/plan/price_noise.h"
+#include "sim/answers/plan/latency_noise.h"
 
 #include "sim/foundation/base/error.h"
 #include "sim/hardware/latency/energy.h"
@@ -104,14 +104,31 @@ const plan::PlanPoint& EnginePlans::at(int batch) {
   return found->second;
 }
 
-Estimate EnginePlans::estimate(double replicas, const serve::Slo& slo) {
+int EnginePlans::batch_for(double requests, double share) {
+  const auto keeps_up = [&](int batch) { return share > 0.0 && at(batch).tokens_per_second * share >= requests * load_.output; };
+  int high = 1;
+  while (high < largest_ && !keeps_up(high)) high = std::min(2 * high, largest_);
+  if (!keeps_up(high)) return 0;
+  int low = high / 2;
+  while (high - low > 1) {
+    const int middle = (low + high) / 2;
+    (keeps_up(middle) ? high : low) = middle;
+  }
+  return high;
+}
+
+Estimate EnginePlans::estimate(double replicas, double prefill_engines, const serve::Slo& slo) {
   Estimate result;
-  result.gpus = replicas * static_cast<double>(engine_.tensor_parallel);
+  result.gpus = (replicas + prefill_engines) * static_cast<double>(engine_.tensor_parallel);
   result.context = context_;
   result.longest = load_.longest;
   result.closed = load_.users > 0.0;
   if (largest_ < 1 || !(at(1).tokens_per_second > 0.0)) return result;
+  const bool apart = prefill_engines > 0.0;
   const double prefill = prompt_.total();
+  // Of an engine that decodes: time that a prompt takes from it, and the most requests per second whose prompts are computed.
+  const double own_prefill = apart ? 0.0 : prefill;
+  const double most = apart ? prefill_engines / (replicas * prefill) : 1.0 / prefill;
   double requests = 0.0;  // a second, of this engine
   int batch = 1;
   double waiting = 0.0;  // requests that do not fit
@@ -121,54 +138,51 @@ Estimate EnginePlans::estimate(double replicas, const serve::Slo& slo) {
     constexpr int kRounds = 3;  // prompts take some of the users out of the batch, fewer as it is settled
     for (int i = 0; i < kRounds; ++i) {
       const double decoded = at(batch).tokens_per_second / load_.output;
-      requests = decoded / (1.0 + decoded * prefill);
+      requests = std::min(most, decoded / (1.0 + decoded * own_prefill));
       const double others = users - requests * prefill;
       batch = static_cast<int>(std::clamp(std::round(others), 1.0, static_cast<double>(largest_)));
       waiting = std::max(0.0, others - largest_);
     }
     const double decoded = at(batch).tokens_per_second / load_.output;
-    requests = decoded / (1.0 + decoded * prefill);
+    requests = decoded / (1.0 + decoded * own_prefill);
+    if (requests > most) {  // the others wait for the engines that compute prompts
+      requests = most;
+      batch = std::max(1, batch_for(requests, 1.0));
+      waiting = std::max(0.0, users - batch - requests * prefill);
+    }
     if (users < 1.5) requests = std::min(requests, users / (prefill + load_.output / at(1).tokens_per_second));
   } else {
     requests = load_.rate / replicas;
     const double needed = kEstimatesMiss * requests;
-    const double left = 1.0 - needed * prefill;  // share of the time without prompts
-    const auto keeps_up = [&](int b) { return left > 0.0 && at(b).tokens_per_second * left >= needed * load_.output; };
-    int high = 1;
-    while (high < largest_ && !keeps_up(high)) high = std::min(2 * high, largest_);
-    if (!keeps_up(high)) {
+    batch = needed < most ? batch_for(needed, 1.0 - needed * own_prefill) : 0;
+    if (batch == 0) {
       result.verdict = Estimate::Verdict::overloaded;
       return result;
     }
-    int low = high / 2;
-    while (high - low > 1) {
-      const int middle = (low + high) / 2;
-      (keeps_up(middle) ? high : low) = middle;
-    }
-    batch = high;
   }
   const plan::PlanPoint& point = at(batch);
-  const double prompts = std::min(0.99, requests * prefill);
+  const double prompts = std::min(0.99, requests / most);  // share of the time of the engines that compute prompts
   result.point = point;
   result.draft_length = point.draft_length;
   result.batch = batch;
-  result.tpot_ms = 1e3 * point.time.total() / point.tokens_per_round / (1.0 - prompts);
-  result.ttft_ms = 1e3 * (prefill / (1.0 - prompts) + (requests > 0.0 ? waiting / requests : 0.0));
+  result.tpot_ms = 1e3 * point.time.total() / point.tokens_per_round / (1.0 - (apart ? 0.0 : prompts));
+  result.ttft_ms =
+      1e3 * (prefill / (1.0 - (apart && result.closed ? 0.0 : prompts)) + (requests > 0.0 ? waiting / requests : 0.0));
   result.tokens_per_second = replicas * requests * load_.output;
-  result.error = plan::price_error({engine_.cost.get(), {result.batch, context_}, point.draft_length + 1.0, point.time});
+  result.error = plan::estimate_error({engine_.cost.get(), {result.batch, context_}, point.draft_length + 1.0, point.time});
   const std::vector<double>& errors = engine_.draft->error;
   const auto length = static_cast<std::size_t>(point.draft_length);
   result.point.acceptance_error = length > 0 && length < errors.size() ? errors[length] : 0.0;
   result.joules_per_token = result.dollars_per_million = std::nan("");
   if (const cost::PowerDraw* const power = cost::power_of(*engine_.cost)) {
     const double rounds = requests * load_.output / (batch * point.tokens_per_round);
-    const double watts =
-        power->idle_w + requests * prompt_.work_joules + rounds * (point.time.draft.work_joules + point.time.verify.work_joules);
+    const double watts = power->idle_w * (1.0 + prefill_engines / replicas) + requests * prompt_.work_joules +
+                         rounds * (point.time.draft.work_joules + point.time.verify.work_joules);
     result.joules_per_token = static_cast<double>(engine_.tensor_parallel) * watts / (requests * load_.output);
     result.power_error = power->spread;
   }
   if (const std::optional<double> dollars = cost::dollars(*engine_.cost, 1.0))
-    result.dollars_per_million = 1e6 * *dollars / (requests * load_.output);
+    result.dollars_per_million = 1e6 * *dollars * (1.0 + prefill_engines / replicas) / (requests * load_.output);
   const bool kept = (!slo.tpot_ms || kEstimatesMiss * result.tpot_ms <= *slo.tpot_ms) &&
                     (!slo.ttft_ms || kEstimatesMiss * result.ttft_ms <= *slo.ttft_ms);
   result.verdict = kept ? Estimate::Verdict::kept : Estimate::Verdict::misses_slo;

@@ -64,11 +64,14 @@ struct Estimate {
 class EnginePlans {
  public:
   EnginePlans(const Engine& engine, const MeanLoad& load, const std::vector<std::int64_t>& lengths);
-  // The engine under the load of one of `replicas`.
-  [[nodiscard]] Estimate estimate(double replicas, const serve::Slo& slo);
+  // The engine under the load of one of `replicas`. `prefill`: further engines that only compute prompts, each with a share of
+  // them.
+  [[nodiscard]] Estimate estimate(double replicas, double prefill, const serve::Slo& slo);
 
  private:
   [[nodiscard]] const plan::PlanPoint& at(int batch);
+  // The smallest batch that decodes `requests` a second in `share` of the time; 0: none does.
+  [[nodiscard]] int batch_for(double requests, double share);
 
   const Engine& engine_;
   MeanLoad load_;

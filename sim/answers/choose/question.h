@@ -23,6 +23,7 @@ struct DraftChoice {
   bool drafts = false;
   plan::AcceptanceCurve curve;
   std::string text;         // of the table's rounds; "": not stated, or alpha was given
+  bool other_text = false;  // the table is not on the wanted kind of text
   bool unverified = false;  // the table is marked so
   // [draft_length]: standard deviation of the logarithm of tokens per round between published texts; empty: none.
   std::vector<double> error;
@@ -36,7 +37,8 @@ struct Question {
   std::vector<std::string> cache_bits;        // of the cache; "": that of its file
   std::vector<std::int64_t> tensor_parallel;  // GPUs that share the target
   std::vector<std::int64_t> expert_parallel;  // engines that share the experts, 1: none
-  std::vector<std::int64_t> replicas;         // engines
+  std::vector<std::int64_t> replicas;         // engines that decode
+  std::vector<std::int64_t> prefill;          // engines that only compute prompts; 0: every engine does both
   std::int64_t most_gpus = 8;                 // of all engines
   std::vector<DraftChoice> drafts;
   std::vector<std::int64_t> lengths;  // draft lengths; empty: each setting's best

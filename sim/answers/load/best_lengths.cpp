@@ -29,7 +29,7 @@ LengthTable length_table(const ServeExperiment& experiment, const arrivals::Requ
       std::min(table.longest, speculation.stated() != nullptr ? serve::stated_places(*speculation.stated()) : kMaxDraftLength);
   table.running = experiment.scheduler()->running_limit().requests;
   double most = std::min(static_cast<double>(table.running), kMostRequests);
-  const serve::BlockPool pool(experiment.blocks, experiment.block_tokens, false);
+  const serve::BlockPool pool(experiment.pool.blocks, experiment.pool.block_tokens, false);
   if (!pool.unlimited()) {
     const auto tokens = static_cast<std::uint64_t>(std::ceil(table.cached)) + acceptance->widest(table.stated);
     const double fitting = std::max(1.0, std::floor(pool.usable() / static_cast<double>(pool.blocks_for(tokens))));
@@ -66,13 +66,13 @@ std::vector<LengthRange> plain_ranges(const BestLengths& best) {
 
 }  // namespace
 
-bool plain_is_faster(const BestLengths& best, double requests) {
+bool baseline_is_faster(const BestLengths& best, double requests) {
   if (best.plain_gain.empty()) return false;
   const auto at = static_cast<std::size_t>(std::clamp(requests, 1.0, static_cast<double>(best.plain_gain.size())));
   return best.plain_gain[at - 1] > kAlike;
 }
 
-bool plain_is_faster(const BestLengths& best) {
+bool baseline_is_faster(const BestLengths& best) {
   return !best.plain_gain.empty() &&
          std::all_of(best.plain_gain.begin(), best.plain_gain.end(), [](double gain) { return gain > kAlike; });
 }
@@ -80,7 +80,7 @@ bool plain_is_faster(const BestLengths& best) {
 std::string plain_text(const BestLengths& best) {
   const std::vector<LengthRange> ranges = plain_ranges(best);
   if (ranges.empty()) return "";
-  if (plain_is_faster(best)) return "a server without a draft is faster at every concurrency: do not speculate";
+  if (baseline_is_faster(best)) return "a server without a draft is faster at every concurrency: do not speculate";
   std::string text;
   for (const LengthRange& range : ranges) {
     const std::string separator = text.empty() ? "" : ", ";
@@ -98,8 +98,8 @@ BestLengths best_lengths(const ServeExperiment& experiment, const serve::Accepta
                          std::uint32_t most, int longest, plan::Rise rise) {
   const serve::HostTime host = experiment.scheduler()->host_time();
   // Even a step in a range of length 0 updates the draft's cache, since steps of other ranges need it.
-  const serve::StepPricer pricer(*experiment.cost, experiment.speculation->method, host, longest > 0);
-  const serve::StepPricer plain_pricer(*experiment.cost, serve::DraftMethod::ngram, host);
+  const serve::StepLatency latency(*experiment.cost, experiment.speculation->method, host, longest > 0);
+  const serve::StepLatency plain_latency(*experiment.cost, serve::DraftMethod::ngram, host);
   const auto lengths = static_cast<std::size_t>(longest) + 1;
   // [requests - 1][length]: share of the best length's tokens per second that is lost.
   std::vector<std::vector<double>> lost(most, std::vector<double>(lengths));
@@ -113,11 +113,11 @@ BestLengths best_lengths(const ServeExperiment& experiment, const serve::Accepta
       if (!acceptance.offers(drafted)) continue;
       const double emitted = acceptance.tokens_per_round(drafted);
       const serve::BatchState batch{requests, 0, requests * cached};
-      own[length] = emitted / step_seconds(pricer, acceptance, batch, requests * (cached + emitted), drafted);
+      own[length] = emitted / step_seconds(latency, acceptance, batch, requests * (cached + emitted), drafted);
       best = std::max(best, own[length]);
     }
     plain[requests - 1] =
-        1.0 / step_seconds(plain_pricer, acceptance, {requests, 0, requests * cached}, requests * (cached + 1.0), 0) / best;
+        1.0 / step_seconds(plain_latency, acceptance, {requests, 0, requests * cached}, requests * (cached + 1.0), 0) / best;
     for (double& rate : own) rate = 1.0 - rate / best;  // 1 if the length is not offered
   }
   BestLengths best;

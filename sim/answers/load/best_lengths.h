@@ -39,8 +39,8 @@ LengthTable length_table(const ServeExperiment& experiment, const arrivals::Requ
 int length_at(const BestLengths& best, double requests);
 // Whether a server without a draft emits more tokens per second than one with these ranges, in a step of so many requests or in
 // every step.
-bool plain_is_faster(const BestLengths& best, double requests);
-bool plain_is_faster(const BestLengths& best);
+bool baseline_is_faster(const BestLengths& best, double requests);
+bool baseline_is_faster(const BestLengths& best);
 // The numbers of requests at which it does, in words; "" if there are none.
 std::string plain_text(const BestLengths& best);
 

@@ -155,7 +155,7 @@ std::size_t requests_in_full_batches(const serve::Summary& run) {
   return std::isnan(run.mean_batch) ? 0 : two_digits(kStays * run.mean_batch);
 }
 
-bool tells_waits(double requests, double load, double capacity) {
+bool waits_measurable(double requests, double load, double capacity) {
   constexpr double kRelaxations = 600.0;
   return std::isnan(capacity) || (load < capacity && requests * std::pow(1.0 - load / capacity, 2) >= kRelaxations);
 }

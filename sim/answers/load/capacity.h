@@ -33,7 +33,7 @@ std::size_t requests_needed(const serve::Summary& run, double load, double capac
 // Whether so many requests of an open loop, in all replications together, suffice to state the error of their mean wait: 600
 // relaxation times. Shorter runs may miss the rare long queues and state errors that are far too small
 // (tests/serve/coverage_test.cpp). True if the capacity is unknown.
-bool tells_waits(double requests, double load, double capacity);
+bool waits_measurable(double requests, double load, double capacity);
 // Requests to simulate for an overloaded server, whose latencies grow without limit: 40 times its mean batch, so that filling
 // and emptying take a small part of the run.
 std::size_t requests_in_full_batches(const serve::Summary& run);

@@ -91,10 +91,10 @@ CurveFigure figure(const CurvePoint& point, double (*of)(const serve::Summary&))
   return {mean.value, report::half_width(mean)};
 }
 
-bool tells_waits(const CurvePoint& point) {
+bool waits_measurable(const CurvePoint& point) {
   double requests = 0.0;
   for (const serve::Summary& run : point.replications) requests += static_cast<double>(run.requests);
-  return tells_waits(requests, point.load, point.capacity.value);
+  return waits_measurable(requests, point.load, point.capacity.value);
 }
 
 CurveFigure mean_latency(const CurvePoint& point, serve::Latency which) {
@@ -103,7 +103,7 @@ CurveFigure mean_latency(const CurvePoint& point, serve::Latency which) {
     if (const double value = latency(run, which).mean; !std::isnan(value)) samples.push_back(value);
   if (samples.empty()) return {NAN, NAN};
   const double mean = report::mean_of(samples).value;
-  if (which != serve::Latency::tpot && !tells_waits(point)) return {mean, NAN};
+  if (which != serve::Latency::tpot && !waits_measurable(point)) return {mean, NAN};
   return {mean, samples.size() > 1 ? serve::half_width_of_times(samples)
                                    : point.replications.front().spreads[static_cast<std::size_t>(which)].mean_half_width};
 }
@@ -111,12 +111,13 @@ CurveFigure mean_latency(const CurvePoint& point, serve::Latency which) {
 CurveFigure p99_latency(const CurvePoint& point, serve::Latency which) {
   const auto i = static_cast<std::size_t>(which);
   if (point.replications.size() == 1)
-    return {latency(point.replications.front(), which).p99,
-            which == serve::Latency::tpot || tells_waits(point) ? point.replications.front().spreads[i].p99_half_width : NAN};
+    return {latency(point.replications.front(), which).p99, which == serve::Latency::tpot || waits_measurable(point)
+                                                                ? point.replications.front().spreads[i].p99_half_width
+                                                                : NAN};
   std::vector<serve::RunTail> runs;
   for (const serve::Summary& run : point.replications) runs.push_back({latency(run, which).count, &run.spreads[i].tail});
   const serve::PercentileEstimate p99 = serve::pooled_percentile(runs, 0.99);
-  return {p99.value, which == serve::Latency::tpot || tells_waits(point) ? p99.half_width() : NAN};
+  return {p99.value, which == serve::Latency::tpot || waits_measurable(point) ? p99.half_width() : NAN};
 }
 
 bool overloaded(const CurvePoint& point) {

@@ -42,9 +42,12 @@ void run_points(std::vector<CurvePoint>& points, std::vector<ServeExperiment> se
 using Summaries = std::vector<std::pair<std::string, serve::Summary>>;
 // One line per server.
 std::string summary_csv(const Summaries& summaries);
+// The figures of classes of requests, with the name of the server. One line per class and server.
+using ClassTable = std::vector<std::pair<std::string, ClassSummary>>;
+std::string classes_csv(const ClassTable& classes);
 // One line per point: means over the replications, and half a 95 % interval of the main figures.
 std::string curve_csv(const std::vector<CurvePoint>& curve, Load load);
-// summary.csv and curve.csv and their columns, for the reference page.
+// summary.csv, classes.csv and curve.csv and their columns, for the reference page.
 std::vector<report::FileInfo> curve_infos();
 
 // A figure of a summary: its mean over the replications, and half its 95 % interval (NaN for one replication).
@@ -53,8 +56,8 @@ struct CurveFigure {
   double half_width = 0.0;
 };
 CurveFigure figure(const CurvePoint& point, double (*of)(const serve::Summary&));
-// tells_waits() of capacity.h for the point's replications. If it is false, latencies that include waits have no interval.
-bool tells_waits(const CurvePoint& point);
+// waits_measurable() of capacity.h for the point's replications. If it is false, latencies that include waits have no interval.
+bool waits_measurable(const CurvePoint& point);
 // The mean over the replications; the interval of a single replication comes from batches of its requests.
 CurveFigure mean_latency(const CurvePoint& point, serve::Latency which);
 // The 99th percentile over the requests of all replications together.

@@ -93,7 +93,28 @@ std::vector<report::Column<NamedSummary>> summary_columns() {
   return columns;
 }
 
+// Figures of summary.csv that are those of a class's own requests.
+std::vector<report::Column<ClassTable::value_type>> class_columns() {
+  using Line = ClassTable::value_type;
+  std::vector<report::Column<Line>> columns = {
+      {"server", "", "the server: speculative or plain", [](const Line& line) { return line.first; }},
+      {"class", "", "the class's name, or its number from 1", [](const Line& line) { return line.second.name; }}};
+  for (const char* const name :
+       {"requests",     "completed",    "total_input_tokens", "total_output_tokens", "slo_share",
+        "mean_ttft_ms", "p50_ttft_ms",  "p99_ttft_ms",        "mean_tpot_ms",        "p50_tpot_ms",
+        "p99_tpot_ms",  "mean_e2el_ms", "p50_e2el_ms",        "p99_e2el_ms",         "tokens_per_round",
+        "drafted",      "accepted",     "acceptance_rate",    "preemptions",         "recomputed_tokens"}) {
+    const auto& figures = serve::summary_figures();
+    const auto one = std::find_if(figures.begin(), figures.end(), [&](const auto& figure) { return figure.name == name; });
+    columns.push_back({one->name, one->unit, one->meaning,
+                       [value = one->value](const Line& line) { return csv_real(value(line.second.summary)); }});
+  }
+  return columns;
+}
+
 }  // namespace
+
+std::string classes_csv(const ClassTable& classes) { return report::csv(class_columns(), classes); }
 
 std::string summary_csv(const Summaries& summaries) { return report::csv(summary_columns(), summaries); }
 
@@ -115,6 +136,7 @@ std::vector<report::FileInfo> curve_infos() {
   });
   return {
       {"summary.csv of serve", report::column_infos(summary_columns())},
+      {"classes.csv of serve", report::column_infos(class_columns()), "Written if acceptance has classes of requests."},
       {"curve.csv of serve", own,
        "`replications` is followed by the figures of summary.csv, means over the replications; in a sweep over concurrency the "
        "first column is `concurrency`."}};

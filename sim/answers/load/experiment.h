@@ -6,11 +6,12 @@
 #include "sim/hardware/latency/cost_model.h"
 #include "sim/serving/arrivals/arrivals.h"
 #include "sim/serving/arrivals/lengths.h"
+#include "sim/serving/serve/memory.h"
 #include "sim/serving/serve/metrics.h"
 #include "sim/serving/serve/policy.h"
 #include "sim/serving/serve/scheduler.h"
 #include "sim/serving/serve/simulate.h"
-#include "sim/serving/serve/step_price.h"
+#include "sim/serving/serve/step_time.h"
 
 #include <cstdint>
 #include <memory>
@@ -62,10 +63,10 @@ struct ServeExperiment {
   serve::SchedulerMaker scheduler;  // called once per engine and run
   std::string product;              // SchedulerEntry::product
   std::shared_ptr<const cost::CostModel> cost;
-  std::uint32_t block_tokens = 16;
-  std::uint32_t blocks = serve::kUnlimitedBlocks;        // blocks of the pool
-  std::uint32_t plain_blocks = serve::kUnlimitedBlocks;  // blocks of the pool without a draft on the target's GPUs
-  std::optional<Speculation> speculation;                // nullopt: no speculation
+  serve::PoolSize pool;
+  serve::PoolSize plain_pool;              // without a draft on the target's GPUs
+  bool saves_states = false;               // the target has layers with a state, and prefixes are cached
+  std::optional<Speculation> speculation;  // nullopt: no speculation
   std::uint32_t replicas = 1;
   std::shared_ptr<const serve::Routing> routing;
   std::uint32_t prefill_engines = 0;  // engines that only compute prompts; 0: every engine does both
@@ -76,6 +77,7 @@ struct ServeExperiment {
   arrivals::Picoseconds horizon = arrivals::kNever;
   serve::Slo slo;
   serve::WarmUp warm_up;
+  bool streamed = false;              // no request is kept after its end: serve_streamed() instead of serve()
   std::vector<std::string> assumed;   // defaults that the command filled in, as options
   std::vector<std::string> warnings;  // options with which a real server would not start
 };
@@ -94,7 +96,7 @@ bool in_step(const ServeExperiment& experiment);
 
 // Seconds of a step in which every request of the batch verifies the policy's draft length and drafts as many tokens for the
 // next step. `cached_after`: cached tokens after the step.
-double step_seconds(const serve::StepPricer& pricer, const serve::Acceptance& acceptance, const serve::BatchState& batch,
+double step_seconds(const serve::StepLatency& latency, const serve::Acceptance& acceptance, const serve::BatchState& batch,
                     double cached_after, int draft_length);
 
 // The policy of a speculating experiment when no step is timed, for example to list the lengths that it may choose. `knows`:
@@ -106,7 +108,7 @@ std::unique_ptr<serve::ServerPolicy> untimed_policy(const serve::PolicyMaker& po
 // The acceptance that the experiment describes; it must speculate.
 std::unique_ptr<serve::Acceptance> make_acceptance(const ServeExperiment& experiment, const arrivals::RequestTrace& workload);
 
-struct Served {
+struct ServeResult {
   serve::SimulationResult result;
   serve::Summary summary;
 };
@@ -119,7 +121,20 @@ struct ServeOptions {
 };
 // Runs the server on the requests once, and sums it up. Throws BadInput for requests that the server rejects, and if the run
 // needs more memory than the machine has free.
-Served serve(const ServeExperiment& experiment, const arrivals::RequestTrace& workload, const ServeOptions& options);
+ServeResult serve(const ServeExperiment& experiment, const arrivals::RequestTrace& workload, const ServeOptions& options);
+
+// The same without keeping requests, for as many as a fleet gets in a day: `experiment.streamed`. The result has no sequences.
+// `threads`: replicas are simulated in parallel if the routing ignores their state; the bytes do not depend on it.
+ServeResult serve_streamed(const ServeExperiment& experiment, const ServeOptions& options, unsigned threads);
+
+// The figures of each class of requests that acceptance has, for a run of the experiment with speculation or without; empty if
+// there are no classes. Totals of steps are those of the whole run.
+struct ClassSummary {
+  std::string name;
+  serve::Summary summary;
+};
+std::vector<ClassSummary> class_summaries(const ServeExperiment& experiment, const arrivals::RequestTrace& workload,
+                                          const serve::SimulationResult& result);
 
 // The error of the latency model for a run (latency_error.cpp): the standard deviation of the logarithm of a decoding step's or
 // round's time at the run's mean batch and context. 0 if the cost model states none or the run completed nothing.

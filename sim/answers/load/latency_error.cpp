@@ -1,6 +1,6 @@
 #include "sim/answers/load/experiment.h"
 
-#include "sim/answers/plan/price_noise.h"
+#include "sim/answers/plan/latency_noise.h"
 
 #include <algorithm>
 
@@ -9,7 +9,7 @@ namespace specsim::load {
 namespace {
 
 // A round with the policy's longest drafts at the run's mean batch, halfway through the outputs.
-plan::RoundPrice price_of(const ServeExperiment& experiment, int drafts, const serve::Summary& summary) {
+plan::RoundEstimate estimate_of(const ServeExperiment& experiment, int drafts, const serve::Summary& summary) {
   const cost::Workload workload{std::max(1.0, summary.mean_batch),
                                 (summary.prompt_tokens + 0.5 * summary.output_tokens) / static_cast<double>(summary.completed)};
   return {experiment.cost.get(), workload, drafts + 1.0, cost::round_time(*experiment.cost, workload, drafts, 0.0)};
@@ -21,12 +21,12 @@ int drafts_of(const ServeExperiment& experiment) { return experiment.speculation
 
 double latency_error(const ServeExperiment& experiment, const serve::Summary& summary) {
   if (summary.completed == 0 || experiment.cost->uncertainty() == nullptr) return 0.0;
-  return plan::price_error(price_of(experiment, drafts_of(experiment), summary));
+  return plan::estimate_error(estimate_of(experiment, drafts_of(experiment), summary));
 }
 
 double comparison_error(const ServeExperiment& experiment, const serve::Summary& speculative, const serve::Summary& plain) {
   if (speculative.completed == 0 || plain.completed == 0 || experiment.cost->uncertainty() == nullptr) return 0.0;
-  return plan::price_noise(price_of(experiment, drafts_of(experiment), speculative), price_of(experiment, 0, plain));
+  return plan::latency_noise(estimate_of(experiment, drafts_of(experiment), speculative), estimate_of(experiment, 0, plain));
 }
 
 }  // namespace specsim::load

@@ -72,6 +72,7 @@ const std::vector<report::StreamedColumn<RequestLine>>& request_columns() {
         count("accepted", "tokens", "its accepted drafts", &serve::Sequence::accepted),
         count("preemptions", "1", "preemptions: how often it lost its blocks", &serve::Sequence::preemptions),
         count("recomputed_tokens", "tokens", "tokens computed again after preemptions", &serve::Sequence::recomputed),
+        count("cached_tokens", "tokens", "tokens found in the prefix cache at its admissions", &serve::Sequence::found),
         number("finished", "0 or 1", "whether it got its whole output",
                [](const Line& line) { return line.sequence->status == serve::Status::finished ? 1 : 0; })};
     for (std::size_t cause = 0; cause < serve::kCauses; ++cause)
@@ -93,7 +94,7 @@ const std::vector<report::StreamedColumn<serve::StepRecord>>& step_columns() {
         number("replica", "1", "the engine, from 0", [](const Row& row) { return row.replica; }),
         number("step", "1", "its number at that engine, from 0", [](const Row& row) { return row.step; }),
         seconds_column<Row>("start_s", "when it began", [](const Row& row) { return row.start; }),
-        seconds_column<Row>("duration_s", "its duration", [](const Row& row) { return row.price.total(); }),
+        seconds_column<Row>("duration_s", "its duration", [](const Row& row) { return row.time.total(); }),
         number("requests", "1", "requests in the step", [](const Row& row) { return row.plan->items.size(); }),
         number("waiting", "requests", "requests left in the queue when it began",
                [](const Row& row) { return row.plan->waiting; }),
@@ -166,13 +167,13 @@ void StepTimeline::began(const serve::StepRecord& record) {
                                                               : "stalled",
                      at(track.last), lasts(record.start - track.last), {}, "grey");
     track.preemptions = sequence.preemptions;
-    track.last = record.start + record.price.total();
+    track.last = record.start + record.time.total();
     if (item.prefill)
-      timeline_.span(track.lane, "prefill", at(record.start), lasts(record.price.total()),
+      timeline_.span(track.lane, "prefill", at(record.start), lasts(record.time.total()),
                      {{"step", static_cast<std::int64_t>(record.step)}, {"tokens", std::int64_t{item.rows}}},
                      "thread_state_runnable");
     else
-      timeline_.span(track.lane, item.drafts > 0 ? "round" : "decode", at(record.start), lasts(record.price.total()),
+      timeline_.span(track.lane, item.drafts > 0 ? "round" : "decode", at(record.start), lasts(record.time.total()),
                      {{"step", static_cast<std::int64_t>(record.step)},
                       {"drafts", std::int64_t{item.verified}},
                       {"accepted", std::int64_t{item.accepted}}},

@@ -56,6 +56,12 @@ const std::vector<Parameter>& serve_parameters() {
        "first requests that figures exclude: a number, or mser: as many as MSER-5 drops, at most half of them",
        {},
        {}},
+      {"metrics",
+       Type::text,
+       "exact",
+       "exact: all requests are kept; streamed: none is kept after its end, and percentiles have a relative error of 0.5 %",
+       {},
+       {"exact", "streamed"}},
       {"frontend_ms",
        Type::number,
        "0",
@@ -227,7 +233,7 @@ std::shared_ptr<const spec::Cell> read_cell(const config::Value& config, const s
                                 cell->policy()->name()));
     return nullptr;
   }
-  if (cell->policy() != nullptr && (*cell->policy())->foresees()) {
+  if (cell->policy() != nullptr && (*cell->policy())->uses_forecasts()) {
     diagnostics.add(where, fmt::format("decode's policy {} knows what will be accepted, allowed: one that a server can run",
                                        cell->policy()->name()));
     return nullptr;
@@ -238,14 +244,14 @@ std::shared_ptr<const spec::Cell> read_cell(const config::Value& config, const s
 // Checks that decode's method can draft the lengths of the server's policy.
 void check_lengths(const serve::ServerPolicy& policy, const spec::Cell& cell, const Location& where, Diagnostics& diagnostics) {
   const std::vector<int> lengths = policy.lengths();
-  const bool cut = serve::executed_offers(cell, 1) && cell.draft_length() > 1;
+  const bool cut = serve::executed_supports(cell, 1) && cell.draft_length() > 1;
   if (lengths.empty() && policy.longest() > 0) {
     diagnostics.add(where, fmt::format("the policy tries up to {} tokens, allowed: {}, which decode drafts whole",
                                        policy.longest(), cell.draft_length()));
     return;
   }
   for (const int length : lengths)
-    if (!serve::executed_offers(cell, length)) {
+    if (!serve::executed_supports(cell, length)) {
       diagnostics.add(where, cut ? fmt::format("the policy drafts up to {} tokens, allowed: at most decode's draft_length, {}",
                                                policy.longest(), cell.draft_length())
                                  : fmt::format("the policy drafts {} tokens, allowed: 0 or {}, the longest path that decode "
@@ -320,6 +326,11 @@ Speculation read_speculation(const config::Value& value, const config::Value& co
                     acceptance ? [&](draft::Confidence own) { return acceptance->knows(own); } : KnowsDrafts());
     if (policy) speculation.longest = policy->longest();
     if (acceptance && policy) check_lengths(*policy, *acceptance, where, diagnostics);
+    if (acceptance && policy && policy->classes() > 0 && policy->classes() != acceptance->classes().size())
+      diagnostics.add(choice.arguments.where("classes"),
+                      fmt::format("the policy has a draft length for {} classes, and acceptance has {}, allowed: one length for "
+                                  "each of acceptance.classes",
+                                  policy->classes(), acceptance->classes().size()));
   } else if (config.find("pair") == nullptr || config.find("decode") == nullptr) {
     const std::unique_ptr<serve::ServerPolicy> policy = read_policy({}, {});
     if (policy && policy->longest() == 0)  // without drafts nothing can be accepted
@@ -330,8 +341,8 @@ Speculation read_speculation(const config::Value& value, const config::Value& co
                       "or --alpha, --position-rates and similar; or pair and decode next to serve, whose rounds are executed");
   } else if (const std::shared_ptr<const spec::Cell> cell = read_cell(config, file, value.where, diagnostics)) {
     speculation.acceptance = cell;
-    if (const auto policy = read_policy([&](int draft_length) { return serve::executed_offers(*cell, draft_length); },
-                                        [&](draft::Confidence own) { return serve::executed_knows(*cell, own); })) {
+    if (const auto policy = read_policy([&](int draft_length) { return serve::executed_supports(*cell, draft_length); },
+                                        [&](draft::Confidence own) { return serve::executed_has_confidence(*cell, own); })) {
       speculation.longest = policy->longest();
       if (policy->shares_rows() && !serve::executed_cuts(*cell)) {
         diagnostics.add(where,
@@ -341,6 +352,9 @@ Speculation read_speculation(const config::Value& value, const config::Value& co
         return speculation;
       }
       check_lengths(*policy, *cell, where, diagnostics);
+      if (policy->classes() > 0)
+        diagnostics.add(choice.arguments.where("classes"),
+                        "classes is set and rounds are executed, allowed: acceptance with classes, which states their rates");
     }
   }
   if (diagnostics.list().size() == before) speculation.method = read_method(arguments, speculation, cost, diagnostics);
@@ -390,6 +404,32 @@ void read_replicas(const config::Value& value, const serve::SchedulerEntry* sche
   const config::Choice<serve::RoutingEntry> routing =
       choose(serve::routings(), arguments.value("routing"), "kind", "serve.replicas.routing", diagnostics);
   if (routing.entry != nullptr) experiment.routing = routing.entry->make(routing.arguments, diagnostics);
+}
+
+// vLLM does not start if a step cannot hold a block at whose end it saves a state.
+void check_blocks(ServeExperiment& experiment, const cost::StepLimits& step, const Location& where, Diagnostics& diagnostics) {
+  const cost::Deployment* const deployment = experiment.cost ? experiment.cost->deployment() : nullptr;
+  experiment.saves_states = deployment != nullptr && deployment->target && deployment->target->recurrent_bytes() > 0.0;
+  const std::uint32_t block = std::max(experiment.pool.block_tokens, experiment.plain_pool.block_tokens);
+  if (experiment.saves_states && block > step.rows)
+    diagnostics.add(where, fmt::format("a block has {} tokens, so that a state of {} fits into it, allowed: at most "
+                                       "max_num_batched_tokens, {:g}: set a larger one",
+                                       block, deployment->target->name, step.rows));
+}
+
+// A streamed run is an open loop whose requests do not depend on each other.
+void check_streamed(const ServeExperiment& experiment, const Location& where, Diagnostics& diagnostics) {
+  const auto wrong = [&](const char* found, const char* allowed) {
+    diagnostics.add(where, fmt::format("metrics is streamed with {}, allowed: {}", found, allowed));
+  };
+  if (!experiment.arrivals->due_times(rng::Key{})) wrong("these arrivals", "poisson, gamma or deterministic, not rescaled");
+  if (experiment.prefill_engines > 0) wrong("separate prefill engines", "replicas that do both");
+  if (in_step(experiment)) wrong("engines that share experts", "replicas that step by themselves");
+  if (experiment.horizon != arrivals::kNever) wrong("horizon_s", "a number of requests");
+  if (experiment.warm_up.by_mser) wrong("warm_up mser", "a number of requests");
+  if (experiment.scheduler()->prefix_caching()) wrong("a prefix cache", "none: these requests share no prefixes");
+  if (experiment.speculation && experiment.speculation->executed() != nullptr)
+    wrong("executed rounds", "acceptance that states rates");
 }
 
 serve::Slo read_slo(const config::Value& value, Diagnostics& diagnostics) {
@@ -446,14 +486,14 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
   }
   const std::unique_ptr<serve::Scheduler> scheduler = experiment.scheduler ? experiment.scheduler() : nullptr;
   const serve::ServerMemory memory =
-      scheduler ? serve::ServerMemory{scheduler->profiled(), scheduler->memory_share()} : serve::ServerMemory{};
+      scheduler ? serve::ServerMemory{scheduler->profiled(), scheduler->memory_share(), scheduler->saves_states()}
+                : serve::ServerMemory{};
   experiment.cost = read_cost(with_engine(top.value("cost"), chosen.entry), diagnostics);
   const std::size_t before_kv = diagnostics.list().size();
   const config::Arguments kv = config::read_arguments(serve.value("kv"), serve::kv_parameters(), {}, "serve.kv", diagnostics);
   if (diagnostics.list().size() == before_kv) {
-    experiment.block_tokens = static_cast<std::uint32_t>(kv.integer("block"));
-    experiment.plain_blocks = read_blocks(kv, experiment.cost.get(), memory, std::nullopt, diagnostics);
-    experiment.blocks = experiment.plain_blocks;
+    experiment.plain_pool = read_pool(kv, experiment.cost.get(), memory, std::nullopt, diagnostics);
+    experiment.pool = experiment.plain_pool;
   }
   const bool kv_is_right = diagnostics.list().size() == before_kv;
   const config::Choice<arrivals::ArrivalsEntry> arrivals =
@@ -485,8 +525,9 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
   if (serve.has("speculation"))
     experiment.speculation = read_speculation(serve.value("speculation"), config, file, experiment.cost.get(), diagnostics);
   if (serve.has("speculation") && kv_is_right)
-    experiment.blocks =
-        read_blocks(kv, experiment.cost.get(), memory, experiment.speculation ? experiment.speculation->longest : 0, diagnostics);
+    experiment.pool =
+        read_pool(kv, experiment.cost.get(), memory, experiment.speculation ? experiment.speculation->longest : 0, diagnostics);
+  if (memory.saves_states) check_blocks(experiment, *memory.profiled, kv.where("block"), diagnostics);
   if (scheduler) check_start(experiment, *scheduler, serve.where("scheduler"), diagnostics);
   read_replicas(serve.value("replicas"), chosen.entry, experiment, diagnostics);
   const std::optional<double> cut = config::as_number(serve.text("warm_up"));
@@ -499,6 +540,8 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
   experiment.slo = read_slo(serve.value("slo"), diagnostics);
   experiment.frontend = std::llround(1e-3 * arrivals::kPicosecondsPerSecond * serve.number("frontend_ms"));
   if (serve.has("horizon_s")) experiment.horizon = std::llround(arrivals::kPicosecondsPerSecond * serve.number("horizon_s"));
+  experiment.streamed = serve.text("metrics") == "streamed";
+  if (experiment.streamed && diagnostics.list().size() == before) check_streamed(experiment, serve.where("metrics"), diagnostics);
   return experiment;
 }
 

@@ -112,7 +112,7 @@ LoadLimit largest_load(const ServeExperiment& experiment, Load load, std::vector
     std::vector<double> own;
     for (std::size_t i = 0; i < tried.front().replications.size(); ++i) own.push_back(own_limit(tried, i, experiment.slo));
     const auto at = std::find_if(tried.begin(), tried.end(), [&](const CurvePoint& point) { return point.load == limit.keeps; });
-    if (load != Load::rate || tells_waits(*at)) limit.half_width = report::half_width(report::mean_of(own));
+    if (load != Load::rate || waits_measurable(*at)) limit.half_width = report::half_width(report::mean_of(own));
   }
   return limit;
 }

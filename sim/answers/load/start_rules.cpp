@@ -1,7 +1,7 @@
 #include "sim/answers/load/start_rules.h"
 
 #include "sim/hardware/latency/deployment.h"
-#include "sim/serving/serve/step_price.h"
+#include "sim/serving/serve/step_time.h"
 
 #include <fmt/format.h>
 
@@ -55,8 +55,8 @@ void check_start(ServeExperiment& experiment, const serve::Scheduler& scheduler,
     work.decoding = serve::decoding_alike(1.0, 2.0, 1.0);
     work.logits = 2.0;
     work.cached_after = 2.0;
-    const serve::StepPricer pricer(*experiment.cost, speculation.method, scheduler.host_time());
-    if (pricer.price(work, 1).draft == 0)
+    const serve::StepLatency latency(*experiment.cost, speculation.method, scheduler.host_time());
+    if (latency.time(work, 1).draft == 0)
       experiment.warnings.emplace_back(
           "the cost model has no time for a pass of a draft, so drafts are free: set draft_fixed_ms and similar keys, or method "
           "ngram for a "

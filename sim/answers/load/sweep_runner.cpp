@@ -24,7 +24,8 @@ void each_field(Figures& s, F&& f) {
   f(s.request_throughput), f(s.output_throughput), f(s.total_token_throughput), f(s.request_goodput), f(s.slo_share);
   f(s.meets_slo), f(s.mean_concurrency), f(s.mean_batch), f(s.steps), f(s.prefill_steps), f(s.busy_share);
   f(s.tokens_per_round), f(s.drafted), f(s.accepted), f(s.acceptance_rate), f(s.wasted_drafts), f(s.preemptions);
-  f(s.recomputed_tokens), f(s.prefix_hit_tokens), f(s.largest_batch), f(s.fewest_free_blocks), f(s.pool_tokens);
+  f(s.recomputed_tokens), f(s.prefix_hit_tokens), f(s.prefix_lookup_tokens), f(s.largest_batch), f(s.fewest_free_blocks),
+      f(s.pool_tokens);
   f(s.fitting_requests), f(s.draft_cost_requests), f(s.uniform_steps), f(s.mixed_steps), f(s.eager_steps);
   for (auto* causes : {&s.life_ms, &s.ttft_by_cause_ms, &s.tpot_by_cause_ms})
     for (auto& one : *causes) f(one);
@@ -113,7 +114,7 @@ std::vector<std::vector<serve::Summary>> SweepRunner::run(const std::vector<Serv
       std::call_once(those.made, [&] { those.acceptance = make_acceptance(one, workload); });
       options.acceptance = those.acceptance.get();
     }
-    const Served served = serve(one, workload, options);
+    const ServeResult served = serve(one, workload, options);
     if (served.result.interrupted) return;
     result[point][replication] = served.summary;
     const std::lock_guard lock(telling);

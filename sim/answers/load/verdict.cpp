@@ -81,7 +81,7 @@ std::string crossing(const std::vector<Pair>& pairs, const std::vector<bool>& pa
   const auto after = static_cast<std::size_t>(std::find(pays.begin(), pays.end(), false) - pays.begin());
   bool told = true;
   for (const std::size_t i : {after - 1, after})
-    told = told && tells_waits(*pairs[i].plain) && tells_waits(*pairs[i].speculative);
+    told = told && waits_measurable(*pairs[i].plain) && waits_measurable(*pairs[i].speculative);
   return fmt::format("; the curves cross at {} {}", load_name(load),
                      with_interval(mean.value, load != Load::rate || told ? report::half_width(mean) : NAN));
 }

@@ -38,7 +38,7 @@ Advice advise(const cost::CostModel& cost, const cost::Workload& workload, const
   if (best > 0)
     advice.break_even_chosen = break_even(cost, workload, best, best);
   else
-    advice.regime = longest < 1 ? Regime::does_not_fit : why_it_loses(cost, workload, longest);
+    advice.regime = longest < 1 ? Regime::does_not_fit : reason_of_loss(cost, workload, longest);
   if (cost.in_seconds()) {
     advice.by_batch = scan(cost, curve, fine_batches(1, 1024), [&](double x) { return cost::Workload{x, workload.context}; });
     smooth(advice.by_batch);

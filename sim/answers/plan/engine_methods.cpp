@@ -8,7 +8,7 @@ namespace specsim::plan {
 namespace {
 
 const cost::Engine* engine_that_says(const spec::Cell& cell) {
-  const cost::Deployment* const deployment = cell.pricing ? cell.cost().deployment() : nullptr;
+  const cost::Deployment* const deployment = cell.cost_choice ? cell.cost().deployment() : nullptr;
   return deployment != nullptr && !deployment->engine.methods.drafters.empty() ? &deployment->engine : nullptr;
 }
 

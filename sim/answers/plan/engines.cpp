@@ -22,7 +22,7 @@ using cost::made_for_another;
 using cost::ModelShape;
 
 // The settings that a server must have.
-struct Asked {
+struct RequiredSettings {
   int draft_length;
   double batch;
   double context;
@@ -112,7 +112,7 @@ bool caches(const Deployment& d, std::initializer_list<double> widths, EngineCom
 }
 
 // Whether the server starts with what is asked, else why not; notes where the model's own context ends before the planned one.
-bool starts(const ServerFit& fit, const Asked& asked, EngineCommand& own) {
+bool starts(const ServerFit& fit, const RequiredSettings& asked, EngineCommand& own) {
   if (!fit.why_not.empty()) {
     own.notes.push_back(fit.why_not);
     return false;
@@ -150,7 +150,7 @@ std::string table_vllm(const std::vector<LengthRange>& by_batch) {
   return by_batch.empty() ? "" : ", \"num_speculative_tokens_per_batch_size\": " + ranges_text(by_batch);
 }
 
-EngineCommand vllm(const Deployment& d, const Asked& asked) {
+EngineCommand vllm(const Deployment& d, const RequiredSettings& asked) {
   EngineCommand own = command_of(vllm_flags());
   const int draft_length = asked.draft_length;
   if (const std::string why = unfit_gpu(d, 0.0); !why.empty()) {
@@ -230,7 +230,7 @@ EngineCommand vllm(const Deployment& d, const Asked& asked) {
   return own;
 }
 
-EngineCommand sglang(const Deployment& d, const Asked& asked) {
+EngineCommand sglang(const Deployment& d, const RequiredSettings& asked) {
   EngineCommand own = command_of(sglang_flags());
   const int draft_length = asked.draft_length;
   if (const std::string why = unfit_gpu(d, 0.0); !why.empty()) {
@@ -310,7 +310,7 @@ EngineCommand sglang(const Deployment& d, const Asked& asked) {
   return own;
 }
 
-EngineCommand llama_cpp(const Deployment& d, const Asked& asked) {
+EngineCommand llama_cpp(const Deployment& d, const RequiredSettings& asked) {
   EngineCommand own = command_of(llama_cpp_flags());
   const int draft_length = asked.draft_length;
   if (shares_experts(d)) {
@@ -392,7 +392,7 @@ std::string table_tensorrt(const std::vector<LengthRange>& by_batch) {
   return list.empty() ? "" : ", draft_len_schedule: {" + list + "}";
 }
 
-EngineCommand tensorrt(const Deployment& d, const Asked& asked) {
+EngineCommand tensorrt(const Deployment& d, const RequiredSettings& asked) {
   EngineCommand own = command_of(tensorrt_flags());
   constexpr double kAmpere = 8.0;  // the oldest that its support matrix names
   if (const std::string why = unfit_gpu(d, kAmpere); !why.empty()) {
@@ -448,7 +448,7 @@ struct Server {
   std::string_view engine;  // its engine presets and its library of kernels begin with this word
   bool takes_lengths;       // draft lengths by batch
   bool that_rise;           // and lengths that rise with the batch
-  EngineCommand (*command)(const Deployment&, const Asked&);
+  EngineCommand (*command)(const Deployment&, const RequiredSettings&);
 };
 constexpr std::array kServers = {Server{"vLLM", "vllm", true, true, vllm}, Server{"SGLang", "sglang", false, false, sglang},
                                  Server{"llama.cpp", "llama_cpp", false, false, llama_cpp},
@@ -461,7 +461,7 @@ const Server* find_server(std::string_view name) {
 }
 
 // Without speculation there is no draft either.
-EngineCommand command_for(const Server& server, const Deployment& deployment, const Asked& asked) {
+EngineCommand command_for(const Server& server, const Deployment& deployment, const RequiredSettings& asked) {
   if (asked.draft_length > 0 || !deployment.draft) return server.command(deployment, asked);
   Deployment plain = deployment;
   plain.draft.reset();

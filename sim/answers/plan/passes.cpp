@@ -20,19 +20,19 @@ std::vector<cost::Pass> passes_of(const PassGrid& grid) {
   return passes;
 }
 
-PricedPasses price_passes(const std::vector<PassSetting>& settings, const PassGrid& grid) {
-  PricedPasses priced;
+EstimatedPasses estimate_passes(const std::vector<PassSetting>& settings, const PassGrid& grid) {
+  EstimatedPasses estimated;
   for (std::size_t at = 0; at < settings.size(); ++at) {
     const std::unique_ptr<cost::CostModel> model = cost::make_roofline(settings[at].deployment);
     const auto warn = [&](const std::vector<std::string>& list) {
       for (const std::string& warning : list)
-        if (std::find(priced.warnings.begin(), priced.warnings.end(), warning) == priced.warnings.end())
-          priced.warnings.push_back(warning);
+        if (std::find(estimated.warnings.begin(), estimated.warnings.end(), warning) == estimated.warnings.end())
+          estimated.warnings.push_back(warning);
     };
     warn(model->warnings());
     double first = 0.0;
     for (const cost::Pass& pass : passes_of(grid)) {
-      PricedPass own;
+      EstimatedPass own;
       own.setting = at;
       own.pass = pass;
       own.time = model->pass(grid.role, pass);
@@ -55,22 +55,23 @@ PricedPasses price_passes(const std::vector<PassSetting>& settings, const PassGr
           own.fits = memory->fits();
       if (pass.tokens == grid.tokens.front()) first = own.time.total();
       own.ratio = own.time.total() / first;
-      priced.passes.push_back(own);
+      estimated.passes.push_back(own);
     }
   }
-  return priced;
+  return estimated;
 }
 
 namespace {
 
 struct PassLine {
   const PassSetting* setting = nullptr;
-  const PricedPass* priced = nullptr;
+  const EstimatedPass* estimated = nullptr;
 };
 
 // One part of the pass's time, in milliseconds.
 report::Column<PassLine> time_column(const char* name, const char* meaning, double cost::PassTime::*seconds) {
-  return {name, "ms", meaning, [seconds](const PassLine& line) { return report::csv_real(1e3 * (line.priced->time.*seconds)); }};
+  return {name, "ms", meaning,
+          [seconds](const PassLine& line) { return report::csv_real(1e3 * (line.estimated->time.*seconds)); }};
 }
 
 report::Column<PassLine> joules_column(const char* name, const char* unit, const char* meaning, double (*of)(const PassLine&)) {
@@ -90,13 +91,13 @@ const std::vector<report::Column<PassLine>>& columns_of_passes() {
       {"weight_bits", "bits", "bits of a weight",
        [](const Line& line) { return fmt::format("{:g}", line.setting->shape().weight_bits); }},
       {"batch", "sequences", "sequences in the pass",
-       [](const Line& line) { return fmt::format("{}", line.priced->pass.batch); }},
+       [](const Line& line) { return fmt::format("{}", line.estimated->pass.batch); }},
       {"context", "tokens", "tokens that each sequence has cached",
-       [](const Line& line) { return fmt::format("{}", line.priced->pass.context); }},
+       [](const Line& line) { return fmt::format("{}", line.estimated->pass.context); }},
       {"tokens", "tokens", "new tokens of each sequence",
-       [](const Line& line) { return fmt::format("{}", line.priced->pass.tokens); }},
+       [](const Line& line) { return fmt::format("{}", line.estimated->pass.tokens); }},
       {"total_ms", "ms", "time of the pass: the sum of its parts",
-       [](const Line& line) { return report::csv_real(1e3 * line.priced->time.total()); }},
+       [](const Line& line) { return report::csv_real(1e3 * line.estimated->time.total()); }},
       time_column("weights_ms",
                   "time of reading weights, and the part of the matrix products that exceeds reads they overlap with",
                   &cost::PassTime::weights),
@@ -108,39 +109,41 @@ const std::vector<report::Column<PassLine>>& columns_of_passes() {
       time_column("sampling_ms", "time of turning logits into tokens", &cost::PassTime::sampling),
       joules_column("watts_per_gpu", "W", "power of each GPU's board over the pass; empty where it is not known",
                     [](const Line& line) {
-                      return line.priced->joules / line.setting->shape().tensor_parallel / line.priced->time.total();
+                      return line.estimated->joules / line.setting->shape().tensor_parallel / line.estimated->time.total();
                     }),
-      joules_column("joules", "J", "energy of all GPUs' boards", [](const Line& line) { return line.priced->joules; }),
-      joules_column("joules_low", "J", "lower bound of its 95 % interval",
-                    [](const Line& line) { return line.priced->joules * std::exp(-report::kIn95 * line.priced->joules_error); }),
-      joules_column("joules_high", "J", "upper bound",
-                    [](const Line& line) { return line.priced->joules * std::exp(report::kIn95 * line.priced->joules_error); }),
+      joules_column("joules", "J", "energy of all GPUs' boards", [](const Line& line) { return line.estimated->joules; }),
+      joules_column(
+          "joules_low", "J", "lower bound of its 95 % interval",
+          [](const Line& line) { return line.estimated->joules * std::exp(-report::kIn95 * line.estimated->joules_error); }),
+      joules_column(
+          "joules_high", "J", "upper bound",
+          [](const Line& line) { return line.estimated->joules * std::exp(report::kIn95 * line.estimated->joules_error); }),
       {"fits", "0 or 1", "whether model and cache fit into memory; empty for a draft, which shares memory with its target",
-       [](const Line& line) { return !line.priced->fits   ? ""
-                                     : *line.priced->fits ? "1"
-                                                          : "0"; }},
+       [](const Line& line) { return !line.estimated->fits   ? ""
+                                     : *line.estimated->fits ? "1"
+                                                             : "0"; }},
       {"total_ms_low", "ms", "lower bound of its 95 % interval",
        [](const Line& line) {
-         return report::csv_real(1e3 * line.priced->time.total() * std::exp(-report::kIn95 * line.priced->error));
+         return report::csv_real(1e3 * line.estimated->time.total() * std::exp(-report::kIn95 * line.estimated->error));
        }},
       {"total_ms_high", "ms", "upper bound",
        [](const Line& line) {
-         return report::csv_real(1e3 * line.priced->time.total() * std::exp(report::kIn95 * line.priced->error));
+         return report::csv_real(1e3 * line.estimated->time.total() * std::exp(report::kIn95 * line.estimated->error));
        }},
       {"error_percent", "%", "standard deviation of the logarithm of total_ms, by the server's factors and the kernels",
-       [](const Line& line) { return fmt::format("{:.1f}", 100.0 * line.priced->error); }},
+       [](const Line& line) { return fmt::format("{:.1f}", 100.0 * line.estimated->error); }},
       {"kernel_error_percent", "%", "standard deviation due to the estimates of its kernels",
-       [](const Line& line) { return fmt::format("{:.2f}", 100.0 * line.priced->kernel_error); }},
+       [](const Line& line) { return fmt::format("{:.2f}", 100.0 * line.estimated->kernel_error); }},
       {"shared", "1", "share of that part's variance shared with passes over other numbers of rows",
-       [](const Line& line) { return fmt::format("{:.2f}", line.priced->shared); }}};
+       [](const Line& line) { return fmt::format("{:.2f}", line.estimated->shared); }}};
   return list;
 }
 
 }  // namespace
 
-std::string passes_csv(const std::vector<PassSetting>& settings, const std::vector<PricedPass>& passes) {
+std::string passes_csv(const std::vector<PassSetting>& settings, const std::vector<EstimatedPass>& passes) {
   std::vector<PassLine> lines;
-  for (const PricedPass& one : passes) lines.push_back({&settings[one.setting], &one});
+  for (const EstimatedPass& one : passes) lines.push_back({&settings[one.setting], &one});
   return report::csv(columns_of_passes(), lines);
 }
 

@@ -32,7 +32,7 @@ struct PassGrid {
 // The passes of the grid: by batch, context, tokens.
 std::vector<cost::Pass> passes_of(const PassGrid& grid);
 
-struct PricedPass {
+struct EstimatedPass {
   std::size_t setting = 0;
   cost::Pass pass;
   cost::PassTime time;
@@ -45,16 +45,16 @@ struct PricedPass {
   double joules_error = 0.0;                                 // standard deviation of its logarithm
 };
 
-struct PricedPasses {
-  std::vector<PricedPass> passes;     // setting by setting, then batch, context, tokens
+struct EstimatedPasses {
+  std::vector<EstimatedPass> passes;  // setting by setting, then batch, context, tokens
   std::vector<std::string> warnings;  // warnings of the settings' cost models, each once
 };
 
 // Estimates the latency of every pass of the grid in each setting.
-PricedPasses price_passes(const std::vector<PassSetting>& settings, const PassGrid& grid);
+EstimatedPasses estimate_passes(const std::vector<PassSetting>& settings, const PassGrid& grid);
 
 // CSV with a header and a line per pass; times in milliseconds.
-std::string passes_csv(const std::vector<PassSetting>& settings, const std::vector<PricedPass>& passes);
+std::string passes_csv(const std::vector<PassSetting>& settings, const std::vector<EstimatedPass>& passes);
 // The columns of that CSV, for the reference page.
 report::FileInfo passes_info();
 

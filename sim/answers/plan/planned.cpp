@@ -148,11 +148,11 @@ const std::vector<report::Column<MapCell>>& map_columns() {
 
 void check_placements(const std::vector<const spec::Cell*>& cells) {
   for (const spec::Cell* cell : cells) {
-    if (!cell->pricing)
+    if (!cell->cost_choice)
       throw BadInput(cell->places.config,
                      fmt::format("{} names no cost, allowed: cost: {{model: NAME, ...}}, which a plan needs to compare drafts",
                                  cell->experiment));
-    if (cell->placement && !cell->placement->setting.placement->passes_one_after_the_other())
+    if (cell->placement && !cell->placement->setting.placement->passes_are_sequential())
       throw BadInput(cell->places.placement_kind,
                      fmt::format("placement {}, allowed: serial or none, which a plan covers; specsim run "
                                  "compares placements",

@@ -1,6 +1,6 @@
 #include "sim/answers/plan/planner.h"
 
-#include "sim/answers/plan/price_noise.h"
+#include "sim/answers/plan/latency_noise.h"
 #include "sim/foundation/base/check.h"
 #include "sim/foundation/base/parallel.h"
 #include "sim/foundation/report/intervals.h"
@@ -92,7 +92,7 @@ namespace {
 
 void find_ties(const cost::CostModel& cost, const cost::Workload& workload, Plan& plan) {
   const PlanPoint& best = plan.best_point();
-  const auto price = [&](const PlanPoint& point) -> RoundPrice {
+  const auto estimate = [&](const PlanPoint& point) -> RoundEstimate {
     return {&cost, workload, point.draft_length + 1.0, point.time};
   };
   for (const PlanPoint& point : plan.points) {
@@ -100,7 +100,7 @@ void find_ties(const cost::CostModel& cost, const cost::Workload& workload, Plan
     const double lost = std::log(best.speedup / point.speedup);
     constexpr double kMostNoise = 0.5;  // a larger loss is never a tie
     if (!(lost < kMostNoise)) continue;
-    const double noise = price_noise(price(best), price(point));
+    const double noise = latency_noise(estimate(best), estimate(point));
     if (lost >= noise) continue;
     plan.ties.push_back(point.draft_length);
     plan.noise = std::max(plan.noise, noise);
@@ -116,11 +116,11 @@ const PlanPoint* fastest_draft(const Plan& plan) {
 }
 
 Gain gain_over(const cost::CostModel& cost, const cost::Workload& workload, const PlanPoint& point, const PlanPoint& other) {
-  const RoundPrice own{&cost, workload, point.draft_length + 1.0, point.time};
-  const RoundPrice its{&cost, workload, other.draft_length + 1.0, other.time};
+  const RoundEstimate own{&cost, workload, point.draft_length + 1.0, point.time};
+  const RoundEstimate its{&cost, workload, other.draft_length + 1.0, other.time};
   // Tokens per round of two lengths come from the same rounds, so the longer one's error includes the shorter one's.
   return {std::log(point.speedup / other.speedup),
-          std::hypot(price_noise(own, its), std::abs(point.acceptance_error - other.acceptance_error))};
+          std::hypot(latency_noise(own, its), std::abs(point.acceptance_error - other.acceptance_error))};
 }
 
 void add_errors(const cost::CostModel& cost, const cost::Workload& workload, const AcceptanceCurve& curve, Plan& plan) {
@@ -131,7 +131,7 @@ void add_errors(const cost::CostModel& cost, const cost::Workload& workload, con
       for (const std::vector<double>& part : curve.parts) tokens.push_back(part[at]);
       point.acceptance_error = report::mean_of(tokens).error / point.tokens_per_round;
     }
-    point.time_error = price_error({&cost, workload, point.draft_length + 1.0, point.time});
+    point.time_error = estimate_error({&cost, workload, point.draft_length + 1.0, point.time});
     point.gain = gain_over(cost, workload, point, plan.points.front());
   }
 }
@@ -243,7 +243,7 @@ MapCell map_cell_of(const Ladder& ladder, const std::optional<BreakEvenAlpha>& e
 
 }  // namespace
 
-Regime why_it_loses(const cost::CostModel& cost, const cost::Workload& workload, int longest) {
+Regime reason_of_loss(const cost::CostModel& cost, const cost::Workload& workload, int longest) {
   const Ladder ladder(cost, workload, longest);
   return losing_regime(ladder, break_even_of(ladder, 0));
 }

@@ -91,7 +91,7 @@ struct MapCell {
 // Why speculation loses. The answer is compute_bound or expensive_draft if even a draft with 60 % acceptance would lose:
 // whichever of verification's extra time and drafting (including the round's host time) adds more to a round. It is
 // low_acceptance if such a draft would win. Throws BadInput if the cost model does not cover the case.
-Regime why_it_loses(const cost::CostModel& cost, const cost::Workload& workload, int longest);
+Regime reason_of_loss(const cost::CostModel& cost, const cost::Workload& workload, int longest);
 // A cell for every batch, context and alpha (the same at all positions). If known() is false, only batch, context, alpha and
 // regime are set.
 std::vector<MapCell> make_map(const cost::CostModel& cost, const std::vector<double>& batches,

@@ -8,7 +8,7 @@
 
 namespace specsim::plan {
 
-RaceLook look_at_race(const RaceRule& rule, const std::vector<std::vector<double>>& speedups, std::size_t entered) {
+RaceLook race_state(const RaceRule& rule, const std::vector<std::vector<double>>& speedups, std::size_t entered) {
   RaceLook look{std::vector<bool>(speedups.size()), true};
   if (speedups.size() < 2) return look;
   std::size_t first = 0;

@@ -24,6 +24,6 @@ struct RaceLook {
 
 // `speedups`: [method][run] of the methods still in the race, with equally many runs each. `entered`: the number of methods at
 // the start.
-RaceLook look_at_race(const RaceRule& rule, const std::vector<std::vector<double>>& speedups, std::size_t entered);
+RaceLook race_state(const RaceRule& rule, const std::vector<std::vector<double>>& speedups, std::size_t entered);
 
 }  // namespace specsim::plan

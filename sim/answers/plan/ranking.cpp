@@ -1,7 +1,7 @@
 #include "sim/answers/plan/ranking.h"
 
 #include "sim/answers/plan/engine_methods.h"
-#include "sim/answers/plan/price_noise.h"
+#include "sim/answers/plan/latency_noise.h"
 #include "sim/answers/plan/race.h"
 #include "sim/experiments/judge/facts.h"
 #include "sim/experiments/spec/axes.h"
@@ -31,7 +31,7 @@ double plain_time(const spec::Cell& cell) { return cell.round_time(0.0).plain.to
 
 double speedup_of(const judge::Row& row) { return row.tokens_per_round() * row.speedup_per_token(); }
 
-RoundPrice price_of(const judge::Row& row) {
+RoundEstimate estimate_of(const judge::Row& row) {
   return {&row.cell->cost(), row.cell->workload, row.verified_rows(), row.round_time()};
 }
 
@@ -56,7 +56,7 @@ std::vector<Group> groups_of(const std::vector<const spec::Cell*>& cells) {
           fmt::format("distributions, seed or rounds of {} differ from those of {}, allowed among compared methods: one "
                       "pair, context, seed and number of rounds",
                       cells[i]->experiment, first.experiment));
-    if (!cells[i]->pricing)
+    if (!cells[i]->cost_choice)
       throw BadInput(cells[i]->places.config,
                      fmt::format("{} names no cost, allowed: cost: {{model: NAME, ...}}, since methods are ranked by speedup",
                                  cells[i]->experiment));
@@ -156,7 +156,7 @@ class Samples {
     one.speedup = tokens / time;
     one.speedup_half_width = half_width(speedups);
     const spec::PolicyChoice* policy = one.row.cell->policy();
-    one.foresees = policy != nullptr && policy->part->foresees();
+    one.uses_forecasts = policy != nullptr && policy->part->uses_forecasts();
     one.engine_runs = plan::engine_runs(*one.row.cell);
     return one;
   }
@@ -196,7 +196,7 @@ Ranking ranking_of(const Group& group, const Samples& samples, const std::vector
                    [&](std::size_t a, std::size_t b) { return contenders[a].speedup > contenders[b].speedup; });
 
   // The fastest method that a user can run; if all foresee acceptance, the fastest of all.
-  const auto runs = std::find_if(order.begin(), order.end(), [&](std::size_t i) { return !contenders[i].foresees; });
+  const auto runs = std::find_if(order.begin(), order.end(), [&](std::size_t i) { return !contenders[i].uses_forecasts; });
   const std::size_t first_method = runs != order.end() ? *runs : order[0];
   const double method_speedup = contenders[first_method].speedup;
   const auto ratios = [&](std::size_t i, std::size_t to) {
@@ -205,7 +205,7 @@ Ranking ranking_of(const Group& group, const Samples& samples, const std::vector
       own.push_back(speedups[i][replicate] / speedups[to][replicate]);
     return own;
   };
-  const RoundPrice price = price_of(contenders[first_method].row);
+  const RoundEstimate estimate = estimate_of(contenders[first_method].row);
   Ranking ranking{group.workload, {}};
   for (const std::size_t i : order) {
     Contender one = std::move(contenders[i]);
@@ -213,12 +213,12 @@ Ranking ranking_of(const Group& group, const Samples& samples, const std::vector
     one.behind_half_width = half_width(ratios(i, order[0]));
     one.behind_method = 1.0 - one.speedup / method_speedup;
     one.behind_method_half_width = half_width(ratios(i, first_method));
-    if (i != first_method) one.price_noise = price_noise(price, price_of(one.row));
-    const RoundPrice own = price_of(one.row);
+    if (i != first_method) one.latency_noise = latency_noise(estimate, estimate_of(one.row));
+    const RoundEstimate own = estimate_of(one.row);
     cost::RoundTime plain;
     plain.plain = plain.verify = own.time.plain;
     one.gain = {std::log(one.speedup),
-                std::hypot(price_noise({own.cost, own.workload, 1.0, plain}, own),
+                std::hypot(latency_noise({own.cost, own.workload, 1.0, plain}, own),
                            one.speedup_half_width / report::half_width(1.0, one.replicates - 1.0, kRankingLevel) / one.speedup)};
     ranking.contenders.push_back(std::move(one));
   }
@@ -240,7 +240,7 @@ void look_at(Race& race, const Group& group, const Samples& samples, const RaceR
     static_cast<void>(samples.contender(group.cells[i], race.replicates[i], speedups.emplace_back()));
     members.push_back(i);
   }
-  const RaceLook look = look_at_race(rule, speedups, group.cells.size());
+  const RaceLook look = race_state(rule, speedups, group.cells.size());
   for (std::size_t i = 0; i < members.size(); ++i)
     if (look.behind[i]) race.in[members[i]] = false;
   race.over = look.over;
@@ -375,7 +375,7 @@ const std::vector<report::Column<RankLine>>& rank_columns() {
        [](const Line& line) { return csv_real(line.contender->behind_half_width); }},
       {"price_noise", "1",
        "standard error of the logarithm of the fastest method's speedup over this one's, from the latency model's errors",
-       [](const Line& line) { return csv_real(line.contender->price_noise); }},
+       [](const Line& line) { return csv_real(line.contender->latency_noise); }},
       {"tokens_per_round_exact", "tokens",
        "by theory for an acceptance table, as a sum over the nodes; the column exists if such a table is ranked",
        [](const Line& line) {

@@ -38,15 +38,16 @@ struct Contender {
   Gain gain;                        // the speedup with the errors of the latency model and of the replicates
   double behind = 0.0;              // 1 - speedup / speedup of the fastest method
   double behind_half_width = 0.0;   // from ratios within each replicate, in which shared random numbers cancel
-  bool foresees = false;            // its policy knows future acceptance: shown, but not a method that a user can run
+  bool uses_forecasts = false;      // its policy knows future acceptance: shown, but not a method that a user can run
   std::optional<bool> engine_runs;  // whether the engine in the cost supports such a method (engine_methods.h)
   // as `behind`, relative to the fastest method that a user can run; negative for one that knows future acceptance
   double behind_method = 0.0;
   double behind_method_half_width = 0.0;
-  double price_noise = 0.0;  // standard error of the logarithm of the fastest method's speedup over this one's, due to latencies
+  double latency_noise =
+      0.0;  // standard error of the logarithm of the fastest method's speedup over this one's, due to latencies
 
   // Whether the latency error leaves open which of the two is faster; false for the fastest itself.
-  [[nodiscard]] bool tied() const { return behind_method != 0.0 && -std::log1p(-behind_method) < price_noise; }
+  [[nodiscard]] bool tied() const { return behind_method != 0.0 && -std::log1p(-behind_method) < latency_noise; }
 };
 
 struct Ranking {

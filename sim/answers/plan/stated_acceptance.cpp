@@ -10,7 +10,7 @@ namespace specsim::plan {
 
 namespace {
 
-AcceptanceCurve richest_curve(logs::Kind kind, const logs::Findings& findings, int longest, const Location& where,
+AcceptanceCurve richest_curve(logs::LogKind kind, const logs::Findings& findings, int longest, const Location& where,
                               const std::string& how) {
   if (!findings.position_rates.empty()) return unconditional_acceptance(findings.position_rates, longest, where);
   if (findings.draft_length > 0 && findings.mean_length.known())
@@ -23,15 +23,15 @@ AcceptanceCurve richest_curve(logs::Kind kind, const logs::Findings& findings, i
 
 }  // namespace
 
-AcceptanceCurve logged_acceptance(logs::Kind kind, const logs::Findings& findings, int longest, const Location& where,
+AcceptanceCurve logged_acceptance(logs::LogKind kind, const logs::Findings& findings, int longest, const Location& where,
                                   const std::string& how) {
   AcceptanceCurve curve = richest_curve(kind, findings, longest, where, how);
   curve.source = fmt::format("{}: {}", logs::describe(kind), curve.source);
   return curve;
 }
 
-LastRateHeldOn last_rate_held_on(int measured) {
-  LastRateHeldOn result;
+LastRateError last_rate_error(int measured) {
+  LastRateError result;
   for (const cost::Preset& preset : cost::presets()) {
     if (preset.kind != cost::PresetKind::acceptance) continue;
     const spec::AcceptanceTable table = spec::named_acceptance_table(preset.name, {});

@@ -26,7 +26,7 @@ Size size_of(const spec::Cell& cell) {
 // Expected tokens per time; 0 if theory or a latency is missing.
 double rate_of(const spec::Cell& cell) {
   const judge::Prediction exact = exact_on_table(cell);
-  if (!exact.known || exact.accepted_distribution.empty() || !cell.pricing) return 0.0;
+  if (!exact.known || exact.accepted_distribution.empty() || !cell.cost_choice) return 0.0;
   return exact.tokens_per_round / cell.round_time(exact.accepted_distribution.front().accepted.back()).total();
 }
 

@@ -167,7 +167,7 @@ class Result {
     if (!number) {
       const PythonNumber* const python = python_number(*value);
       diagnostics_->add(value->where, fmt::format("{} is {}, allowed: a number", path,
-                                                  python ? std::string(python->name) : config::found_text(*value)));
+                                                  python ? std::string(python->name) : config::description_of_found(*value)));
     }
     return number;
   }
@@ -211,9 +211,10 @@ std::vector<double> position_rates(const Value* list, double unit, Diagnostics& 
   for (const Value& item : list->items) {
     const std::optional<double> rate = config::as_number(item);
     if (!rate || *rate < 0.0 || *rate > unit * 1.001) {
-      diagnostics.add(item.where,
-                      fmt::format("the acceptance rate of a position is {}, allowed: a number from 0 to {:g}",
-                                  python_number(item) ? std::string(python_number(item)->name) : config::found_text(item), unit));
+      diagnostics.add(
+          item.where,
+          fmt::format("the acceptance rate of a position is {}, allowed: a number from 0 to {:g}",
+                      python_number(item) ? std::string(python_number(item)->name) : config::description_of_found(item), unit));
       return {};
     }
     rates.push_back(std::min(*rate / unit, rates.empty() ? 1.0 : rates.back()));
@@ -562,7 +563,7 @@ class ClientFile {
         break;
       }
       const std::string position = fmt::format("Position {}:", positions.items.size());
-      if (const auto rest = logs::number_behind(line, position);
+      if (const auto rest = logs::number_after(line, position);
           rest && root.is_map() && positions.items.size() < logs::kMostPositions) {
         positions.kind = config::Kind::list;
         positions.where = where;
@@ -594,7 +595,7 @@ class ClientFile {
     std::string shared = "0";
     for (std::string line; std::getline(lines, line);) {
       ++where.line;
-      if (const auto is_shared = logs::number_behind(line, "is_pp_shared =")) shared = fmt::format("{}", *is_shared);
+      if (const auto is_shared = logs::number_after(line, "is_pp_shared =")) shared = fmt::format("{}", *is_shared);
       std::vector<std::string> cells;
       std::istringstream row(line);
       for (std::string cell; std::getline(row, cell, '|');) cells.emplace_back(logs::trimmed(cell));
@@ -623,9 +624,9 @@ class ClientFile {
     Location where{path_, 0, 0};
     for (std::string line; std::getline(lines, line);) {
       ++where.line;
-      const auto vllm = logs::number_behind(line, "Avg generation throughput:");
-      const auto speed = vllm ? vllm : logs::number_behind(line, "gen throughput (token/s):");
-      const auto running = logs::number_behind(line, vllm ? "Running:" : "#running-req:");
+      const auto vllm = logs::number_after(line, "Avg generation throughput:");
+      const auto speed = vllm ? vllm : logs::number_after(line, "gen throughput (token/s):");
+      const auto running = logs::number_after(line, vllm ? "Running:" : "#running-req:");
       if (!speed || !running) continue;
       const double last = std::exchange(before, *running);
       if (!(*speed > 0.0) || *running < 1.0 || std::abs(*running - last) > 0.1 * std::max(*running, last)) continue;
@@ -784,7 +785,7 @@ std::string split_stated(const std::string& path, std::map<std::string, double>&
         equals == std::string::npos ? std::nullopt : config::as_number(setting.substr(equals + 1));
     if (std::find(columns.begin(), columns.end(), column) == columns.end())
       diagnostics.add({path, 0, 0},
-                      not_among(fmt::format("unknown column {}", config::quote_for_message(column)), column, columns));
+                      not_allowed(fmt::format("unknown column {}", config::quote_for_message(column)), column, columns));
     else if (!value)
       diagnostics.add({path, 0, 0},
                       fmt::format("{} after @, allowed: COLUMN=NUMBER with commas between", config::quote_for_message(setting)));

@@ -132,9 +132,9 @@ cost::StepSetting setting_of(const Run& run, const Prediction& prediction) {
   return {prediction.batch, prediction.prompt_tokens, run.draft_length};
 }
 
-Learned learn(const cost::FactorBelief& prior_belief, const std::vector<Evidence>& evidence, const std::vector<Evidence>& others,
-              const cost::ServerFactors& at) {
-  Learned learned;
+LearnedFactors learn(const cost::FactorBelief& prior_belief, const std::vector<Evidence>& evidence,
+                     const std::vector<Evidence>& others, const cost::ServerFactors& at) {
+  LearnedFactors learned;
   learned.fits.resize(evidence.size());
   const std::vector<Row> rows = measured_rows(evidence);
   const std::vector<Row> asked = all_rows(others);

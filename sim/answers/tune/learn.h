@@ -32,7 +32,7 @@ struct Fit {
   double weight = 1.0;                      // below .3: it disagrees with the other runs, and has little influence
 };
 
-struct Learned {
+struct LearnedFactors {
   cost::FactorBelief belief;
   std::vector<Fit> fits;  // [run]
   struct Expected {
@@ -48,7 +48,7 @@ struct Learned {
 double noise_of(Metric metric);
 
 // `at`: the factors around which runs and `others` were simulated.
-Learned learn(const cost::FactorBelief& prior, const std::vector<Evidence>& evidence, const std::vector<Evidence>& others,
-              const cost::ServerFactors& at);
+LearnedFactors learn(const cost::FactorBelief& prior, const std::vector<Evidence>& evidence, const std::vector<Evidence>& others,
+                     const cost::ServerFactors& at);
 
 }  // namespace specsim::tune

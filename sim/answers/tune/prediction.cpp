@@ -95,11 +95,18 @@ void scale_to(arrivals::RequestTrace& trace, std::uint32_t arrivals::Request::*t
     request.*tokens = static_cast<std::uint32_t>(std::max(1.0, std::round(factor * request.*tokens)));
 }
 
-// A mean that is a multiple of 16 (or one more, with the end-of-text token) is taken as a limit that all requests reach, or as a
-// length that a benchmark fixed.
+// A mean that is a round number (or one more, with the end-of-text token) is taken as a limit that all requests reach, or as a
+// length that a benchmark fixed: a multiple of 100, or of a large power of two. Requests of one length run in waves, so that
+// means of drawn lengths must not count as fixed by chance.
+bool is_round(double tokens) {
+  if (std::fmod(tokens, 100.0) == 0.0) return true;
+  while (tokens >= 1.0 && std::fmod(tokens, 2.0) == 0.0) tokens /= 2.0;
+  return tokens <= 7.0;
+}
+
 bool is_fixed(double tokens) {
-  const double next = std::round(tokens / 16.0) * 16.0;
-  return tokens == next || tokens == next + 1.0 || tokens == next - 1.0;
+  const double next = std::round(tokens / 4.0) * 4.0;
+  return std::abs(tokens - next) <= 1.0 && tokens == std::round(tokens) && is_round(next);
 }
 
 std::string lengths(double tokens, double spread) {
@@ -144,10 +151,10 @@ std::vector<double> rates_at(std::vector<double> rates, int draft_length) {
 
 // The distance between the lengths of two runs, in logarithms.
 double unlike(const Run& a, const Run& b) {
-  const auto apart = [](const std::optional<double>& x, const std::optional<double>& y) {
+  const auto distance = [](const std::optional<double>& x, const std::optional<double>& y) {
     return x && y ? std::abs(std::log(*x / *y)) : 0.0;
   };
-  return apart(a.prompt_tokens, b.prompt_tokens) + apart(a.output_tokens, b.output_tokens);
+  return distance(a.prompt_tokens, b.prompt_tokens) + distance(a.output_tokens, b.output_tokens);
 }
 
 }  // namespace
@@ -185,8 +192,12 @@ Benchmark benchmark_of(const load::ServeRequest& server, const Run& run, const s
   const double clients = run.concurrency.value_or(1.0);
   const double count = run.requests.value_or(std::max(kUsualRequests, 4.0 * clients));
   request.requests = fmt::format("{:.0f}", std::min(count, std::max(kMostRequests, 4.0 * clients)));
-  if (run.prompt_tokens) request.prompt = lengths(*run.prompt_tokens, kPromptSpread);
-  if (run.output_tokens) request.output = lengths(*run.output_tokens, kOutputSpread);
+  const auto stated = [&](const char* path) {  // by the user, with the distribution that the benchmark draws from
+    return std::any_of(server.changes.begin(), server.changes.end(),
+                       [&](const spec::Override& change) { return change.path == path; });
+  };
+  if (run.prompt_tokens && !stated("serve.lengths.prompt")) request.prompt = lengths(*run.prompt_tokens, kPromptSpread);
+  if (run.output_tokens && !stated("serve.lengths.output")) request.output = lengths(*run.output_tokens, kOutputSpread);
   if (run.speculates()) {
     request.policy = fmt::format("fixed:{}", run.draft_length);
     request.position_rates = position_rates;

@@ -69,7 +69,7 @@ class RunsFile {
     for (std::size_t i = 0; i < names.size(); ++i)
       if (std::find(known.begin(), known.end(), names[i]) == known.end())
         diagnostics_.add({path_, 1, 0},
-                         not_among(fmt::format("unknown column {}", config::quote_for_message(names[i])), names[i], known));
+                         not_allowed(fmt::format("unknown column {}", config::quote_for_message(names[i])), names[i], known));
       else if (std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]) !=
                names.begin() + static_cast<std::ptrdiff_t>(i))
         diagnostics_.add({path_, 1, 0}, fmt::format("column {} is given twice, allowed: once", names[i]));

@@ -125,8 +125,8 @@ double gain_of_all(const Vector& mean, const Matrix& covariance, const std::vect
 
 }  // namespace
 
-Suggested suggest(const std::vector<Run>& candidates, const TuneResult& belief, Question question, int draft_length,
-                  std::size_t count, const std::vector<Run>& measured) {
+SuggestionList suggest(const std::vector<Run>& candidates, const TuneResult& belief, Question question, int draft_length,
+                       std::size_t count, const std::vector<Run>& measured) {
   Speeds speeds = speeds_of(belief, question);
   const auto decisions = decisions_of(candidates, question, draft_length);
   const std::vector<double> draws = normals(kDraws);
@@ -142,7 +142,7 @@ Suggested suggest(const std::vector<Run>& candidates, const TuneResult& belief, 
   std::set<bool> offered;
   for (const Run& run : candidates) offered.insert(run.speculates());
   const bool both_modes = offered.size() == 2;
-  Suggested result;
+  SuggestionList result;
   const auto still_open = [&] { return std::expm1(gain_of_all(speeds.mean, speeds.covariance, decisions, more_draws)); };
   double open = result.open = still_open();
   while (result.suggestions.size() < count) {

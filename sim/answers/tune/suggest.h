@@ -20,7 +20,7 @@ struct Suggestion {
   double open_after = 0.0;  // what perfect knowledge would still gain after this run
 };
 
-struct Suggested {
+struct SuggestionList {
   double open = 0.0;                    // what perfect knowledge would gain now, as a share of the speed
   std::vector<Suggestion> suggestions;  // in the order in which to measure
 };
@@ -31,8 +31,8 @@ constexpr double kSettled = 0.005;
 // Candidates with the same load and lengths but other draft lengths are one decision. For the highest rate, all are one.
 // `draft_length`: the length that Question::pays compares with no speculation. Returns at most `count` runs, none of them twice,
 // and none in `measured`.
-Suggested suggest(const std::vector<Run>& candidates, const TuneResult& belief, Question question, int draft_length,
-                  std::size_t count, const std::vector<Run>& measured);
+SuggestionList suggest(const std::vector<Run>& candidates, const TuneResult& belief, Question question, int draft_length,
+                       std::size_t count, const std::vector<Run>& measured);
 
 // The default candidates of suggest(): loads 1, 4, 16, ... to `most_clients`, without speculation and with draft lengths 1 to
 // `longest`, and the lengths of `like`.

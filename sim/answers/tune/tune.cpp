@@ -67,7 +67,7 @@ TuneResult tune(const TuneRequest& request) {
       for (const Evidence& one : evidence) result.prior_means.push_back(one.prediction.mean);
     std::vector<Evidence> others;
     if (last) others = evidence_of(request.cells, predict(cells, result.belief.mean, request.options), cell_acceptances);
-    Learned learned = learn(result.prior, evidence, others, result.belief.mean);
+    LearnedFactors learned = learn(result.prior, evidence, others, result.belief.mean);
     result.belief = learned.belief;
     result.fits = std::move(learned.fits);
     result.expected = std::move(learned.expected);
@@ -148,7 +148,7 @@ std::string slopes_csv(const std::vector<Run>& cells, const std::vector<Predicti
   return csv.text();
 }
 
-std::string predictions_csv(const std::vector<Run>& cells, const std::vector<Learned::Expected>& expected) {
+std::string predictions_csv(const std::vector<Run>& cells, const std::vector<LearnedFactors::Expected>& expected) {
   std::vector<std::string> header(run_columns().begin(), run_columns().end() - kMetrics);
   for (const char* const name : metric_names())
     for (const char* const suffix : {"", "_low", "_high"}) header.push_back(fmt::format("{}{}", name, suffix));

@@ -18,12 +18,12 @@ struct TuneRequest {
 struct TuneResult {
   cost::FactorBelief prior;
   cost::FactorBelief belief;
-  std::vector<Fit> fits;                        // [run]
-  std::vector<Logarithms> prior_means;          // [run]: the prediction before learning
-  std::vector<Learned::Expected> expected;      // [cell]
-  std::vector<std::vector<double>> covariance;  // as Learned::covariance, for the cells
-  std::vector<Prediction> predictions;          // [cell]
-  std::vector<Acceptance> acceptances;          // [cell]
+  std::vector<Fit> fits;                           // [run]
+  std::vector<Logarithms> prior_means;             // [run]: the prediction before learning
+  std::vector<LearnedFactors::Expected> expected;  // [cell]
+  std::vector<std::vector<double>> covariance;     // as LearnedFactors::covariance, for the cells
+  std::vector<Prediction> predictions;             // [cell]
+  std::vector<Acceptance> acceptances;             // [cell]
 };
 
 TuneResult tune(const TuneRequest& request);
@@ -39,6 +39,6 @@ std::string slopes_csv(const std::vector<Run>& cells, const std::vector<Predicti
                        const std::vector<Acceptance>& acceptances);
 
 // The columns of the cells, then each metric with the bounds of its 95 % interval.
-std::string predictions_csv(const std::vector<Run>& cells, const std::vector<Learned::Expected>& expected);
+std::string predictions_csv(const std::vector<Run>& cells, const std::vector<LearnedFactors::Expected>& expected);
 
 }  // namespace specsim::tune

@@ -54,12 +54,12 @@ void print_acceptance(const calibrate::TemperatureAcceptance& acceptance, int dr
   if (!table.empty()) print_output("{}", table.text(output_width()));  // otherwise blocks were judged, not single positions
 }
 
-void print_speed(const std::vector<calibrate::Speed>& speeds, const calibrate::Settings& settings) {
+void print_speed(const std::vector<calibrate::Speed>& speeds, const calibrate::CalibrationSettings& settings) {
   print_output(
       "\ndecoding timed, of the first prompt alone (batch b: the first b); +-: one standard error of the timing; all prompts: "
       "the same at their tokens per round\n");
   if (const auto* const blocks = std::get_if<draft::Blocks>(&settings.drafts);
-      blocks != nullptr && (*blocks)->shape().looks_behind && (*blocks)->work(0).verified_rows > 1.0)
+      blocks != nullptr && (*blocks)->shape().looks_past_block && (*blocks)->work(0).verified_rows > 1.0)
     print_output("Lookahead's window is a separate target pass here; a server includes it in the verifying pass\n");
   Table table(
       {{"temperature"}, {"batch"}, {"draft_length"}, {"tokens/round"}, {"tokens/s"}, {"speedup"}, {"+-"}, {"all prompts"}});
@@ -76,7 +76,7 @@ constexpr const char* kRounds = "rounds_t{:g}.jsonl";
 constexpr const char* kDistributions = "distributions_t{:g}.jsonl";
 constexpr const char* kTrace = "trace_t{:g}.jsonl";
 
-std::vector<std::string> calibration_file_names(const calibrate::Settings& settings) {
+std::vector<std::string> calibration_file_names(const calibrate::CalibrationSettings& settings) {
   std::vector<std::string> names = {"cost_table.csv", "passes.csv", "acceptance.csv", "accepted_distribution.csv", "speed.csv"};
   for (const double temperature : settings.temperatures)
     for (const char* const name : {kRounds, kDistributions, kTrace})
@@ -84,8 +84,8 @@ std::vector<std::string> calibration_file_names(const calibrate::Settings& setti
   return names;
 }
 
-void write_acceptance(const std::vector<calibrate::TemperatureAcceptance>& acceptance, const calibrate::Settings& settings,
-                      report::OutputFolder& folder) {
+void write_acceptance(const std::vector<calibrate::TemperatureAcceptance>& acceptance,
+                      const calibrate::CalibrationSettings& settings, report::OutputFolder& folder) {
   std::vector<calibrate::Condition> conditions;
   std::vector<calibrate::AcceptedCount> counts;
   for (const calibrate::TemperatureAcceptance& one : acceptance) {
@@ -103,7 +103,7 @@ void write_acceptance(const std::vector<calibrate::TemperatureAcceptance>& accep
 }
 
 ExitCode calibrate_on_cpu(const ModelOptions& options) {
-  const calibrate::Settings& settings = options.settings;
+  const calibrate::CalibrationSettings& settings = options.settings;
   const double begin = wall_clock();
   require_cpu(options);
   report::OutputFolder folder(options.out);

@@ -48,7 +48,7 @@ class GpuPrinter final : public calibrate::GpuObserver {
     print_pass_heads();
     say("{:<7}{:>7}{:>6}{:>9}  omitted: its cache does not fit\n", model, "all", batch, context);
   }
-  void beside_passes(const calibrate::BesidePasses& shares) override {
+  void time_outside_passes(const calibrate::TimeOutsidePasses& shares) override {
     say("batch {}, draft length {}: the host, {} launches and the gaps between them are {:.2f} % of a round (goal: "
         "at most 3 %), draws and acceptance {:.2f} % (goal: at most 2 %)\n",
         shares.batch, shares.draft_length, shares.launches, 100.0 * shares.host_share, 100.0 * shares.sampling_share);
@@ -98,7 +98,7 @@ class GpuPrinter final : public calibrate::GpuObserver {
   bool run_heads_ = false;
 };
 
-std::vector<std::string> gpu_file_names(const calibrate::Settings& settings, const calibrate::GpuSettings& gpu,
+std::vector<std::string> gpu_file_names(const calibrate::CalibrationSettings& settings, const calibrate::GpuSettings& gpu,
                                         bool only_device) {
   std::vector<std::string> names = {"device.yaml"};
   if (only_device) return names;
@@ -162,14 +162,14 @@ ExitCode calibrate_on_gpu(const CommandLine& line, ModelOptions& options, calibr
           {fmt::format("--{}", option), 0, 0},
           fmt::format("{}, allowed with --device cuda: {}", config::quote_for_message(given), fmt::join(allowed, ", ")));
   };
-  require("drafter", {calibrate::Settings().drafter});
+  require("drafter", {calibrate::CalibrationSettings().drafter});
   std::vector<std::string> judging;
   for (const verify::VerifierEntry& entry : verify::verifiers().entries())
     if (entry.on_gpu) judging.push_back(entry.info.name);
   require("verifier", judging);
   const double begin = wall_clock();
   complete_settings(line, options);
-  const calibrate::Settings& settings = options.settings;
+  const calibrate::CalibrationSettings& settings = options.settings;
   std::sort(gpu.contexts.begin(), gpu.contexts.end());
   gpu.contexts_given = line.given("contexts");
   calibrate::GpuSetup setup(settings, gpu);

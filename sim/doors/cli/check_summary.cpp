@@ -36,7 +36,7 @@ std::string missing_theory(const judge::Row& row) {
 }
 
 std::string missing_power(const judge::Row& row) {
-  const judge::Blindness& blind = *row.blindness;
+  const judge::Underpowered& blind = *row.underpowered;
   const std::string rounds =
       std::isnan(blind.rounds) ? "" : fmt::format("; about {:.2g} rounds are enough", std::max(blind.rounds, 1.0));
   if (std::isnan(blind.smallest))
@@ -63,7 +63,7 @@ CheckSummary summarise_check(const std::vector<judge::Row>& rows) {
     none += row.verdict == judge::Verdict::no_theory ? 1 : 0;
     if (row.verdict == judge::Verdict::disagree) disagree.push_back(&row);
     if (lacks_theory(row)) untold.push_back(&row);
-    if (row.blindness) blind.push_back(&row);
+    if (row.underpowered) blind.push_back(&row);
   }
   const double level = judge::check_level(rows.size() * judge::kChecksPerCell);
   text += fmt::format("\n{}: {} agree, {} disagree, {} refuted as expected, {} without theory\n", plural(rows.size(), "cell"),
@@ -111,7 +111,7 @@ std::vector<report::TestCase> check_cases(const std::vector<judge::Row>& rows) {
     } else if (row.verdict == judge::Verdict::no_theory) {
       one.outcome = Outcome::skipped;
       one.message = lacks_theory(row) ? missing_theory(row) : "theory: {name: none}";
-    } else if (row.blindness) {
+    } else if (row.underpowered) {
       one.outcome = Outcome::skipped;
       one.message = "underpowered: " + missing_power(row);
     }

@@ -1,5 +1,6 @@
 // specsim choose: which GPUs to rent, and how to set them up.
 #include "sim/answers/choose/choose.h"
+#include "sim/answers/plan/gain.h"
 #include "sim/doors/cli/command.h"
 #include "sim/doors/cli/options.h"
 #include "sim/doors/cli/output_form.h"
@@ -58,6 +59,8 @@ void add_choose_options(CommandLine& line, ChooseOptions& options) {
         "GPUs to try: names or .yaml files, commas between; all: every GPU whose file has a cost per hour"},
        {"tensor-parallel", question.tensor_parallel, counts, "numbers of GPUs that share the target, to try"},
        {"replicas", question.replicas, counts, "numbers of engines to try (data parallel)"},
+       {"prefill", question.prefill, config::between(0, 1024),
+        "numbers of further engines that only compute prompts, to try; 0: every engine does both"},
        {"expert-parallel", question.expert_parallel, counts, "numbers of engines that share the experts, to try; 1: none do"},
        {"gpus", question.most_gpus, counts, "most GPUs of all engines together"},
        {"dtype", question.types, read_texts,
@@ -120,7 +123,8 @@ void complete(const CommandLine& line, ChooseOptions& options) {
   if (question.load.concurrency) static_cast<void>(read_integer(*question.load.concurrency, "--users", config::between(1, 1e7)));
   if (question.hardware == std::vector<std::string>{"all"}) question.hardware = priced_gpus();
   for (auto* const list : {&question.hardware, &question.types, &question.cache_bits}) once_each(*list);
-  for (auto* const list : {&question.tensor_parallel, &question.replicas, &question.expert_parallel}) once_each(*list);
+  for (auto* const list : {&question.tensor_parallel, &question.replicas, &question.prefill, &question.expert_parallel})
+    once_each(*list);
   for (const std::string& one : options.alpha) {
     const std::size_t equals = one.find('=');
     const std::string name = equals == std::string::npos ? "" : one.substr(0, equals);
@@ -141,14 +145,16 @@ std::string figure(double value) {
 
 std::string setting_of(const Choice& choice) {
   const choose::Engine& engine = *choice.engine;
-  std::string text = fmt::format("{} {}", choice.gpus(), engine.hardware);
+  std::vector<std::string> parts;
   if (choice.replicas > 1 && engine.tensor_parallel > 1)
-    text += fmt::format(" ({} x TP {})", choice.replicas, engine.tensor_parallel);
+    parts.push_back(fmt::format("{} x TP {}", choice.replicas, engine.tensor_parallel));
   else if (choice.replicas > 1)
-    text += fmt::format(" ({} replicas{})", choice.replicas, engine.expert_parallel > 1 ? ", shared experts" : "");
+    parts.push_back(fmt::format("{} replicas{}", choice.replicas, engine.expert_parallel > 1 ? ", shared experts" : ""));
   else if (engine.tensor_parallel > 1)
-    text += fmt::format(" (TP {})", engine.tensor_parallel);
-  return text;
+    parts.push_back(fmt::format("TP {}", engine.tensor_parallel));
+  if (choice.prefill > 0) parts.push_back(fmt::format("{} more for prompts", choice.prefill));
+  const std::string text = fmt::format("{} {}", choice.gpus(), engine.hardware);
+  return parts.empty() ? text : fmt::format("{} ({})", text, fmt::join(parts, ", "));
 }
 
 void print_ranking(const Chosen& chosen, Objective objective) {
@@ -165,6 +171,7 @@ void print_ranking(const Chosen& chosen, Objective objective) {
                        {"J/token"},
                        {"low"},
                        {"high"},
+                       {"P(worse)"},
                        {"", report::Align::left, "mark"}},
                       {.keys = 2});
   for (std::size_t i = 0; i < chosen.ranked.size(); ++i) {
@@ -180,7 +187,7 @@ void print_ranking(const Chosen& chosen, Objective objective) {
                one.estimate.draft_length > 0 ? std::to_string(one.estimate.draft_length) : "-", figure(one.tokens_per_second()),
                figure(one.tokens_per_second() / one.gpus()), figure(one.summary->ttft_ms.p99), figure(one.summary->tpot_ms.p99),
                figure(one.dollars_per_million()), figure(one.joules_per_token()), figure(value * std::exp(-half)),
-               figure(value * std::exp(half)),
+               figure(value * std::exp(half)), std::isnan(one.worse) ? "-" : fmt::format("{:.2f}", one.worse),
                one.tied && one.pareto ? "tie, pareto"
                : one.tied             ? "tie"
                : one.pareto           ? "pareto"
@@ -188,11 +195,10 @@ void print_ranking(const Chosen& chosen, Objective objective) {
   }
   print_table(table);
   const char* const what = objective == Objective::cost ? "$/M" : objective == Objective::joules ? "J/token" : "tokens/s per GPU";
-  print_words(
-      fmt::format("low, high: 95 % interval of {}; tie: the difference to the first is within one standard error of their "
-                  "comparison; pareto: no ranked "
-                  "setting is better in {} without a longer time per output token; times in ms, of simulated servers",
-                  what, what));
+  print_words(fmt::format(
+      "low, high: 95 % interval of {}; P(worse): probability that the first is better; tie: it is below {:.0f} %; pareto: no "
+      "ranked setting is better in {} without a longer time per output token; times in ms, of simulated servers",
+      what, 100.0 * plan::kSure, what));
 }
 
 void print_start(const std::string& label, const Choice& choice) {
@@ -202,6 +208,11 @@ void print_start(const std::string& label, const Choice& choice) {
     print_output("{}: engine {} has no server command\n", label, choice.engine->cost->deployment()->engine.name);
   else if (own->command.empty())
     print_output("{}: {} would not: {}\n", label, own->engine, own->notes.front());
+  else if (choice.prefill > 0)
+    print_output(
+        "{}: {:g} servers, of which {} only compute prompts, with a router in front, each by the following with the engine's "
+        "options for sending the cache: {}\n",
+        label, servers, choice.prefill, own->command);
   else if (servers > 1.0)
     print_output("{}: {:g} servers, with a router in front, each by: {}\n", label, servers, own->command);
   else
@@ -209,10 +220,11 @@ void print_start(const std::string& label, const Choice& choice) {
 }
 
 // The table, its text, and how far it goes.
-std::string acceptance_of(const choose::DraftChoice& draft) {
+std::string acceptance_of(const choose::DraftChoice& draft, const std::string& wanted) {
   if (draft.error.empty()) return draft.source;
-  return fmt::format("{}, {}, draft length up to {}{}", draft.source,
-                     draft.text.empty() ? "text not stated" : "text " + draft.text, draft.curve.longest(),
+  return fmt::format("{}, {}{}, draft length up to {}{}", draft.source,
+                     draft.text.empty() ? "text not stated" : "text " + draft.text,
+                     draft.other_text ? fmt::format(" (no table on {})", wanted) : "", draft.curve.longest(),
                      draft.unverified ? ", unverified" : "");
 }
 
@@ -243,7 +255,8 @@ void print_chosen(const ChooseOptions& options, const Chosen& chosen, const choo
                        [&](const Choice& one) { return one.engine->draft == &draft; });
   };
   for (const choose::DraftChoice& one : question.drafts)
-    if (one.drafts && (options.verbose || ranked(one))) print_output("acceptance of {}: {}\n", one.label, acceptance_of(one));
+    if (one.drafts && (options.verbose || ranked(one)))
+      print_output("acceptance of {}: {}\n", one.label, acceptance_of(one, options.drafts.text));
   std::set<std::string> texts;
   bool unverified = false;
   for (const choose::DraftChoice& one : question.drafts) {
@@ -262,8 +275,8 @@ void print_chosen(const ChooseOptions& options, const Chosen& chosen, const choo
         "n-gram: every round drafts here and proposals take no time; a table counts the rounds that found a match alone, so this "
         "is the most that it gives");
   if (!drafts.left_out.empty())
-    print_words(fmt::format("left out, without a published acceptance for {}: {} (--alpha DRAFT=0.7 adds one)", question.target,
-                            fmt::join(drafts.left_out, ", ")));
+    print_words(fmt::format("left out, without a published acceptance for {} on {}: {} (--alpha DRAFT=0.7 adds one)",
+                            question.target, options.drafts.text, fmt::join(drafts.left_out, ", ")));
   if (options.verbose)
     for (const std::string& reason : chosen.reasons) print_words("cannot run: " + reason);
 }
@@ -277,6 +290,7 @@ ExitCode choose_command(const std::vector<std::string>& arguments) {
   question.cache_bits = {""};
   question.tensor_parallel = {1, 2, 4, 8};
   question.replicas = {1};
+  question.prefill = {0};
   question.expert_parallel = {1};
   options.drafts.named = {"all"};
   CommandLine line("specsim choose --target MODEL --hardware GPUS [options]", kChooseExamples);

@@ -1,5 +1,6 @@
 #include "sim/doors/cli/command_line.h"
 
+#include "sim/doors/cli/command.h"
 #include "sim/foundation/base/context.h"
 #include "sim/foundation/base/error.h"
 #include "sim/foundation/base/output.h"
@@ -88,10 +89,10 @@ void check_values_given(const std::vector<std::string>& arguments, const po::opt
   }
 }
 
-struct Noting {
+struct CommandRecorder {
   CommandInfo* info = nullptr;
 };
-CommandInfo*& noting() { return context().of<Noting>().info; }
+CommandInfo*& command_recorder() { return context().of<CommandRecorder>().info; }
 
 // "--log or --trace", "a config".
 std::string words_of(const std::vector<std::string>& options) {
@@ -143,9 +144,9 @@ bool CommandLine::read(const std::vector<std::string>& arguments) {
   if (std::none_of(options_.begin(), options_.end(), [](const Option& one) { return one.name_ == "quiet"; }))
     options_.emplace_back("quiet", quiet, "print no text, no warnings and no progress; only tables with --format");
   options_.emplace_back("help,h", help, "print this");
-  if (noting() != nullptr) {
-    *noting() = info();
-    noting()->options.back().name = "help";
+  if (command_recorder() != nullptr) {
+    *command_recorder() = info();
+    command_recorder()->options.back().name = "help";
     return false;
   }
   po::options_description shown("options", 110);
@@ -178,6 +179,8 @@ bool CommandLine::read(const std::vector<std::string>& arguments) {
   if (values.count("help") > 0) {
     std::ostringstream text;
     text << shown;
+    for (const Command& command : commands())
+      if (usage_.starts_with(fmt::format("specsim {} ", command.name))) print_output("{}\n\n", command.summary);
     print_output("usage: {}\n\n{}\nexamples:\n{}", usage_, text.str(), examples_);
     return false;
   }
@@ -234,7 +237,7 @@ std::string CommandLine::identity(const std::set<std::string>& inputs, const std
   return fmt::format("{} {:016x}", name(), hash);
 }
 
-NoteCommandInfo::NoteCommandInfo() { noting() = &info; }
-NoteCommandInfo::~NoteCommandInfo() { noting() = nullptr; }
+NoteCommandInfo::NoteCommandInfo() { command_recorder() = &info; }
+NoteCommandInfo::~NoteCommandInfo() { command_recorder() = nullptr; }
 
 }  // namespace specsim::cli

@@ -61,13 +61,13 @@ std::string shown(const std::string& method) {
 std::string method_words(const Contender& one) {
   return shown(one.row.cell->method_text) + (one.row.cell->lossless() ? "" : " (not lossless)") +
          (one.engine_runs.value_or(true) ? "" : fmt::format(" (not in {})", plan::engine_of(*one.row.cell))) +
-         (one.foresees ? " (not a method: it knows future acceptance)" : "");
+         (one.uses_forecasts ? " (not a method: it knows future acceptance)" : "");
 }
 
 // The fastest method that a user can run; nullptr: none.
 const Contender* first_method(const Ranking& ranking) {
   for (const Contender& one : ranking.contenders)
-    if (!one.foresees) return &one;
+    if (!one.uses_forecasts) return &one;
   return nullptr;
 }
 
@@ -77,11 +77,11 @@ void print_ties(const Ranking& ranking) {
   double noise = 0.0;
   int rank = 0;
   for (const Contender& one : ranking.contenders) {
-    if (one.foresees) continue;
+    if (one.uses_forecasts) continue;
     ++rank;
     if (!one.tied()) continue;
     ranks.push_back(std::to_string(rank));
-    noise = std::max(noise, one.price_noise);
+    noise = std::max(noise, one.latency_noise);
   }
   if (!ranks.empty())
     print_output("  rank{} {} tie{} with the first: within the error of the comparison, {:.1f} %\n", ranks.size() == 1 ? "" : "s",
@@ -95,7 +95,7 @@ void print_fastest_of_engine(const Ranking& ranking) {
   const std::string engine = plan::engine_of(*first->row.cell);
   int rank = 0;
   for (const Contender& one : ranking.contenders) {
-    if (one.foresees) continue;
+    if (one.uses_forecasts) continue;
     ++rank;
     if (!one.engine_runs.value_or(false)) continue;
     if (one.speedup < 1.0) break;
@@ -110,11 +110,11 @@ void print_fastest_of_engine(const Ranking& ranking) {
 void print_start(const Ranking& ranking) {
   int rank = 0;
   for (const Contender& one : ranking.contenders) {
-    if (!one.foresees) ++rank;
+    if (!one.uses_forecasts) ++rank;
     if (one.speedup < 1.0) return;
     const spec::Cell& cell = *one.row.cell;
     const cost::Deployment* const deployment = cell.cost().deployment();
-    if (one.foresees || deployment == nullptr || !shown(cell.method_text).starts_with("chain ")) continue;
+    if (one.uses_forecasts || deployment == nullptr || !shown(cell.method_text).starts_with("chain ")) continue;
     for (const plan::EngineCommand& own :
          plan::engine_commands(*deployment, cell.draft_length(), cell.workload.batch, cell.workload.context)) {
       if (own.command.empty() || !own.engine.starts_with(plan::server_of(deployment->engine))) continue;
@@ -150,9 +150,9 @@ void print_ranking(const Ranking& ranking, plan::Draws draws) {
   int rank = 0;
   for (const Contender& one : ranking.contenders) {
     if (!plain_shown && one.speedup < 1.0) plain();
-    if (!one.foresees) ++rank;
-    const bool first = !one.foresees && rank == 1;
-    add({one.foresees ? "-" : std::to_string(rank), fmt::format("{:.4f}", one.row.tokens_per_round()),
+    if (!one.uses_forecasts) ++rank;
+    const bool first = !one.uses_forecasts && rank == 1;
+    add({one.uses_forecasts ? "-" : std::to_string(rank), fmt::format("{:.4f}", one.row.tokens_per_round()),
          fmt::format("{:.4f} ± {:.4f}", one.speedup, one.speedup_half_width), fmt::format("{:.2f}", one.gain.low()),
          fmt::format("{:.2f}", one.gain.high()),
          first ? "-" : fmt::format("{:.2f} % ± {:.2f}", 100.0 * one.behind_method, 100.0 * one.behind_method_half_width)},
@@ -210,7 +210,7 @@ std::string of_selection(const spec::AcceptanceTable& table) {
 void print_assumptions(const WorkloadOptions& options, const BuiltIn& built_in, const std::string& cost) {
   if (const std::string assumed = assumptions(options, built_in.recorded()); !assumed.empty())
     print_output("ASSUMED (defaults): {}\n", assumed);
-  warn_of_left_out_draft(options, built_in.recorded());
+  warn_of_missing_draft(options, built_in.recorded());
   if (const std::string taken = taken_of(options, built_in.recorded()); !taken.empty())
     print_output("the models of the table: {}\n", taken);
   if (!built_in.table.acceptance.empty()) {

@@ -82,16 +82,16 @@ void print_processes(const fit::FitReport& report) {
 
 // Prints the fits' predictions for draft lengths that they have not seen.
 void print_foretold(const fit::FitReport& report) {
-  if (report.processes[0].foretold.empty()) return;
+  if (report.processes[0].predicted.empty()) return;
   std::vector<report::Head> columns = {{"K"}, {"recorded"}, {"+-"}};
   for (const fit::ProcessReport& one : report.processes) columns.push_back({to_text(one.model.process)});
   report::Table table(columns);
-  for (std::size_t i = 0; i < report.processes[0].foretold.size(); ++i) {
-    const fit::Foretold& at = report.processes[0].foretold[i];
+  for (std::size_t i = 0; i < report.processes[0].predicted.size(); ++i) {
+    const fit::HeldOutPrediction& at = report.processes[0].predicted[i];
     std::vector<std::string> row = {std::to_string(at.draft_length), fmt::format("{:.4f}", at.recorded),
                                     fmt::format("{:.4f}", at.recorded_error)};
     for (const fit::ProcessReport& one : report.processes)
-      row.push_back(fmt::format("{:.4f} {:+.1f} %", one.foretold[i].foretold, 100.0 * one.foretold[i].relative_error()));
+      row.push_back(fmt::format("{:.4f} {:+.1f} %", one.predicted[i].predicted, 100.0 * one.predicted[i].relative_error()));
     table.add(std::move(row));
   }
   print_output(
@@ -110,13 +110,13 @@ void print_choice(const fit::FitReport& report) {
     print_output("\nuse {}: the simplest that is not rejected, within one standard error of the best held-out score\n",
                  to_text(best.model.process));
   const fit::ProcessReport& nearest = report.processes[report.nearest];
-  if (!best.foretold.empty()) {
-    const fit::Foretold& last = best.foretold.back();
+  if (!best.predicted.empty()) {
+    const fit::HeldOutPrediction& last = best.predicted.back();
     print_output("at draft length {}, held out, {} is {:+.1f} % off", last.draft_length, to_text(best.model.process),
                  100.0 * last.relative_error());
     if (report.nearest != report.best)
       print_output(", {}, the nearest over all held-out lengths, {:+.1f} %", to_text(nearest.model.process),
-                   100.0 * nearest.foretold.back().relative_error());
+                   100.0 * nearest.predicted.back().relative_error());
     print_output("; beyond the recorded lengths a figure is a guess\n");
     return;
   }

@@ -68,7 +68,7 @@ std::string ask(const std::string& question, const std::string& usual, const std
     answer.erase(0, answer.find_first_not_of(" \t"));
     if (answer.empty()) return usual;
     if (std::find(allowed.begin(), allowed.end(), answer) != allowed.end()) return answer;
-    const std::string wrong = not_among(config::quote_for_message(answer) + " is none of them", answer, allowed);
+    const std::string wrong = not_allowed(config::quote_for_message(answer) + " is none of them", answer, allowed);
     if (!terminal) throw BadInput({"standard input", 0, 0}, wrong);
     print_output("{}\n", wrong);
   }

@@ -7,13 +7,13 @@ namespace {
 using report::csv_real;
 
 // A line of the table and its latency estimate.
-template <class Priced>
-struct PricedLine {
+template <class Estimate>
+struct EstimatedLine {
   const std::vector<std::string>* fields = nullptr;
-  const Priced* priced = nullptr;
+  const Estimate* estimated = nullptr;
 };
-using KernelLine = PricedLine<cost::PricedKernel>;
-using StepLine = PricedLine<cost::PricedStep>;
+using KernelLine = EstimatedLine<cost::EstimatedKernel>;
+using StepLine = EstimatedLine<cost::EstimatedStep>;
 
 template <class Line>
 std::vector<report::Column<Line>> own_columns(const std::vector<std::string>& header) {
@@ -27,13 +27,13 @@ const std::vector<report::Column<KernelLine>>& kernel_columns() {
   using Line = KernelLine;
   static const std::vector<report::Column<Line>> list = {
       {"priced_us", "us", "the kernel's estimated latency; empty if there is none",
-       [](const Line& line) { return line.priced->priced_us > 0.0 ? csv_real(line.priced->priced_us, 6) : ""; }},
+       [](const Line& line) { return line.estimated->priced_us > 0.0 ? csv_real(line.estimated->priced_us, 6) : ""; }},
       {"ratio", "1", "estimated over measured",
        [](const Line& line) {
-         return line.priced->priced_us > 0.0 ? csv_real(line.priced->priced_us / line.priced->us, 6) : "";
+         return line.estimated->priced_us > 0.0 ? csv_real(line.estimated->priced_us / line.estimated->us, 6) : "";
        }},
       {"covered", "0 or 1", "whether a fit of this GPU, engine and type covers it, within the measured range",
-       [](const Line& line) { return line.priced->covered ? "1" : "0"; }}};
+       [](const Line& line) { return line.estimated->covered ? "1" : "0"; }}};
   return list;
 }
 
@@ -41,26 +41,26 @@ const std::vector<report::Column<StepLine>>& step_columns() {
   using Line = StepLine;
   static const std::vector<report::Column<Line>> list = {
       {"priced_ms", "ms", "the step's estimated latency; empty if there is none",
-       [](const Line& line) { return line.priced->priced_ms > 0.0 ? csv_real(line.priced->priced_ms, 6) : ""; }},
+       [](const Line& line) { return line.estimated->priced_ms > 0.0 ? csv_real(line.estimated->priced_ms, 6) : ""; }},
       {"ratio", "1", "estimated over measured",
        [](const Line& line) {
-         return line.priced->priced_ms > 0.0 ? csv_real(line.priced->priced_ms / line.priced->ms, 6) : "";
+         return line.estimated->priced_ms > 0.0 ? csv_real(line.estimated->priced_ms / line.estimated->ms, 6) : "";
        }},
       {"error_percent", "%",
        "standard deviation of the logarithm of priced_ms, as the estimate states it; for a served time, that of its decode step",
-       [](const Line& line) { return line.priced->priced_ms > 0.0 ? csv_real(100.0 * line.priced->error, 4) : ""; }},
+       [](const Line& line) { return line.estimated->priced_ms > 0.0 ? csv_real(100.0 * line.estimated->error, 4) : ""; }},
       {"kernel_error_percent", "%", "the part of it due to kernel estimates",
-       [](const Line& line) { return line.priced->priced_ms > 0.0 ? csv_real(100.0 * line.priced->kernel_error, 4) : ""; }},
+       [](const Line& line) { return line.estimated->priced_ms > 0.0 ? csv_real(100.0 * line.estimated->kernel_error, 4) : ""; }},
       {"covered", "0 or 1", "whether there is an estimate",
-       [](const Line& line) { return line.priced->priced_ms > 0.0 ? "1" : "0"; }},
-      {"why", "", "why there is none", [](const Line& line) { return line.priced->why; }}};
+       [](const Line& line) { return line.estimated->priced_ms > 0.0 ? "1" : "0"; }},
+      {"why", "", "why there is none", [](const Line& line) { return line.estimated->why; }}};
   return list;
 }
 
 template <class Line, class Table>
-std::string priced(const Table& table, const std::vector<report::Column<Line>>& prices) {
+std::string estimated(const Table& table, const std::vector<report::Column<Line>>& estimates) {
   std::vector<report::Column<Line>> columns = own_columns<Line>(table.header);
-  columns.insert(columns.end(), prices.begin(), prices.end());
+  columns.insert(columns.end(), estimates.begin(), estimates.end());
   std::vector<Line> lines;
   for (std::size_t i = 0; i < table.rows.size(); ++i) lines.push_back({&table.lines[i], &table.rows[i]});
   return report::csv(columns, lines);
@@ -108,8 +108,8 @@ std::vector<report::Column<cost::StepErrors>> step_error_columns() {
 
 }  // namespace
 
-std::string priced_csv(const cost::PricedTable& table) { return priced<KernelLine>(table, kernel_columns()); }
-std::string priced_csv(const cost::PricedSteps& table) { return priced<StepLine>(table, step_columns()); }
+std::string estimates_csv(const cost::EstimatedKernels& table) { return estimated<KernelLine>(table, kernel_columns()); }
+std::string estimates_csv(const cost::EstimatedSteps& table) { return estimated<StepLine>(table, step_columns()); }
 std::string errors_csv(const std::vector<cost::KernelErrors>& errors) { return report::csv(kernel_error_columns(), errors); }
 std::string errors_csv(const std::vector<cost::StepErrors>& errors) { return report::csv(step_error_columns(), errors); }
 

@@ -11,8 +11,8 @@
 namespace specsim::cli {
 
 // The input table with the latency estimates in additional last columns.
-std::string priced_csv(const cost::PricedTable& table);
-std::string priced_csv(const cost::PricedSteps& table);
+std::string estimates_csv(const cost::EstimatedKernels& table);
+std::string estimates_csv(const cost::EstimatedSteps& table);
 std::string errors_csv(const std::vector<cost::KernelErrors>& errors);
 std::string errors_csv(const std::vector<cost::StepErrors>& errors);
 // The files and their columns, for the reference page.

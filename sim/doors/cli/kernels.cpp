@@ -95,9 +95,9 @@ std::vector<std::vector<std::string>> read_lines(const std::string& path) {
 }
 
 // Writes the files, and prints a table of errors.
-void write_steps(const cost::PricedSteps& table, const std::string& path, bool bands, report::OutputFolder& folder) {
+void write_steps(const cost::EstimatedSteps& table, const std::string& path, bool bands, report::OutputFolder& folder) {
   const std::vector<cost::StepErrors> errors = cost::step_errors(table);
-  folder.write("priced.csv", priced_csv(table));
+  folder.write("priced.csv", estimates_csv(table));
   folder.write("errors.csv", errors_csv(errors));
   report::Table shown({{"GPU", report::Align::left},
                        {"engine", report::Align::left},
@@ -125,9 +125,9 @@ void write_steps(const cost::PricedSteps& table, const std::string& path, bool b
   print_output("ratio: estimated over measured, median; error: of the estimate, median, 90th percentile and worst\n");
 }
 
-void write_kernels(const cost::PricedTable& table, const std::string& path, bool bands, report::OutputFolder& folder) {
+void write_kernels(const cost::EstimatedKernels& table, const std::string& path, bool bands, report::OutputFolder& folder) {
   const std::vector<cost::KernelErrors> errors = cost::kernel_errors(table);
-  folder.write("priced.csv", priced_csv(table));
+  folder.write("priced.csv", estimates_csv(table));
   folder.write("errors.csv", errors_csv(errors));
   report::Table shown({{"GPU", report::Align::left},
                        {"engine", report::Align::left},
@@ -154,8 +154,8 @@ void write_kernels(const cost::PricedTable& table, const std::string& path, bool
       "{}: {} rows of kind {}, {} estimated, {} of them measured in the second-level cache and not counted below\n{}\n"
       "ratio: estimated over measured, median; error: of the estimate, median and 90th percentile\n",
       path, table.rows.size(), cost::kernel_kind_name(table.kind),
-      count([](const cost::PricedKernel& row) { return row.priced_us > 0.0; }),
-      count([](const cost::PricedKernel& row) { return row.warm; }), shown.text(output_width()));
+      count([](const cost::EstimatedKernel& row) { return row.priced_us > 0.0; }),
+      count([](const cost::EstimatedKernel& row) { return row.warm; }), shown.text(output_width()));
 }
 
 // The GPUs of --hardware, by all names that rows may use for them: the path as given, the file name without folder and
@@ -185,7 +185,7 @@ void check_own_used(const std::map<std::string, cost::Hardware>& own, const std:
 }
 
 // Fits the table with the script that fitted the shipped GPU files, and writes to the folder `fitted` of `out`.
-ExitCode fit_kernels(const std::string& path, const cost::PricedTable& table, const std::string& out) {
+ExitCode fit_kernels(const std::string& path, const cost::EstimatedKernels& table, const std::string& out) {
   namespace fs = std::filesystem;
   const fs::path fitted = fs::path(out) / kFitted;
   std::error_code error;
@@ -202,14 +202,14 @@ ExitCode fit_kernels(const std::string& path, const cost::PricedTable& table, co
   if (status == static_cast<int>(ExitCode::interrupted)) return ExitCode::interrupted;
   if (status != 0) throw IoError(fmt::format("scripts/kernels/fit_kernels.py ended with status {}", status));
   std::set<std::string> files;
-  for (const cost::PricedKernel& row : table.rows)
+  for (const cost::EstimatedKernel& row : table.rows)
     if (const fs::path file = fitted / (row.gpu + ".yaml"); fs::exists(file, error)) files.insert(file.string());
   print_output("{} with these latencies: --hardware {}\n", files.size() == 1 ? "the GPU" : "the GPUs", fmt::join(files, ","));
   return ExitCode::fine;
 }
 
 // If no row has an estimate, there is no result, and the exit status lets scripts detect that.
-ExitCode priced_any(const std::string& path, std::size_t rows, bool any) {
+ExitCode estimated_any(const std::string& path, std::size_t rows, bool any) {
   if (any) return ExitCode::fine;
   print_error("{}: none of {} rows has an estimate, so there are no errors to report\n", path, rows);
   return ExitCode::disagree;
@@ -271,26 +271,26 @@ ExitCode kernels_command(const std::vector<std::string>& arguments) {
       spec::check_engine_names(cost::read_engine(*engine, diagnostics), diagnostics);
       diagnostics.throw_if_any();
     }
-    const cost::PricedSteps steps = cost::price_step_table(path, lines, engine, own);
+    const cost::EstimatedSteps steps = cost::estimate_step_table(path, lines, engine, own);
     check_own_used(own, steps.rows);
     for (const std::string& warning : steps.warnings) print_warning(warning);
     claim();
     write_steps(steps, path, bands, folder);
-    return priced_any(path, steps.rows.size(), std::any_of(steps.rows.begin(), steps.rows.end(), [](const cost::PricedStep& row) {
-                        return row.priced_ms > 0.0;
-                      }));
+    return estimated_any(
+        path, steps.rows.size(),
+        std::any_of(steps.rows.begin(), steps.rows.end(), [](const cost::EstimatedStep& row) { return row.priced_ms > 0.0; }));
   }
   if (engine_name)
     throw BadInput({"--engine", 0, 0}, "given with a table of kernels, whose column engine sets it, allowed: with whole steps");
-  const cost::PricedTable table = cost::price_kernel_table(path, lines, own);
+  const cost::EstimatedKernels table = cost::estimate_kernel_table(path, lines, own);
   check_own_used(own, table.rows);
   for (const std::string& warning : table.warnings) print_warning(warning);
   claim();
   write_kernels(table, path, bands, folder);
   if (fits) return fit_kernels(path, table, out);
-  return priced_any(path, table.rows.size(), std::any_of(table.rows.begin(), table.rows.end(), [](const cost::PricedKernel& row) {
-                      return row.priced_us > 0.0;
-                    }));
+  return estimated_any(
+      path, table.rows.size(),
+      std::any_of(table.rows.begin(), table.rows.end(), [](const cost::EstimatedKernel& row) { return row.priced_us > 0.0; }));
 }
 
 }  // namespace specsim::cli

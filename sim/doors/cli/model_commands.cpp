@@ -15,7 +15,7 @@
 namespace specsim::cli {
 
 void add_model_options(CommandLine& line, ModelOptions& options) {
-  calibrate::Settings& settings = options.settings;
+  calibrate::CalibrationSettings& settings = options.settings;
   settings.threads = 0;
   line.add(
       {{"target", settings.target,
@@ -66,7 +66,7 @@ namespace {
 
 // Reads --drafter. Only drafters that run on real models are allowed. Drafters that need trained heads or early exits exist only
 // in simulations, with synthetic distributions.
-void read_block_drafter(const CommandLine& line, calibrate::Settings& settings) {
+void read_block_drafter(const CommandLine& line, calibrate::CalibrationSettings& settings) {
   Diagnostics diagnostics;
   const config::Value section = config::parse_text(settings.drafter, "--drafter", diagnostics);
   diagnostics.throw_if_any();
@@ -99,7 +99,7 @@ void read_block_drafter(const CommandLine& line, calibrate::Settings& settings) 
 }
 
 // Reads the value of --drafter.
-void read_drafter(const CommandLine& line, calibrate::Settings& settings) {
+void read_drafter(const CommandLine& line, calibrate::CalibrationSettings& settings) {
   constexpr std::string_view kExit = "early-exit:";
   if (settings.drafter.starts_with("{")) return read_block_drafter(line, settings);
   if (settings.drafter == "model" || settings.drafter == "argmax") {
@@ -118,7 +118,7 @@ void read_drafter(const CommandLine& line, calibrate::Settings& settings) {
 
 // Reads the drafter and the verifier. Returns whether a model of --draft is needed.
 bool read_method(const CommandLine& line, ModelOptions& options) {
-  calibrate::Settings& settings = options.settings;
+  calibrate::CalibrationSettings& settings = options.settings;
   read_drafter(line, settings);
   if (line.given("verifier")) {
     settings.verifier = verify::verifiers().find(options.verifier);
@@ -138,8 +138,8 @@ bool read_method(const CommandLine& line, ModelOptions& options) {
 }
 
 // Reduces the settings for a first look, except those that the user gave.
-void take_quick(const CommandLine& line, calibrate::Settings& settings) {
-  const calibrate::Settings quick = calibrate::quick_settings();
+void take_quick(const CommandLine& line, calibrate::CalibrationSettings& settings) {
+  const calibrate::CalibrationSettings quick = calibrate::quick_settings();
   const auto unless_given = [&](const char* option, auto& what, const auto& value) {
     if (!line.given(option)) what = value;
   };
@@ -155,7 +155,7 @@ void take_quick(const CommandLine& line, calibrate::Settings& settings) {
 }  // namespace
 
 void complete_settings(const CommandLine& line, ModelOptions& options) {
-  calibrate::Settings& settings = options.settings;
+  calibrate::CalibrationSettings& settings = options.settings;
   if (settings.clock == llm::Clock::cpu && settings.threads != 1)
     throw BadInput(
         {"--clock", 0, 0},

@@ -10,7 +10,7 @@
 namespace specsim::cli {
 
 struct ModelOptions {
-  calibrate::Settings settings;
+  calibrate::CalibrationSettings settings;
   std::string verifier;  // "": the default for the drafter
   std::string device = "cpu";
   std::string out;

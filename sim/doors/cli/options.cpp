@@ -43,7 +43,7 @@ std::vector<spec::Experiment> read_experiments(const ConfigOptions& configs, spe
   overrides.insert(overrides.end(), more.begin(), more.end());
   std::vector<spec::Experiment> experiments;
   for (const std::string& file : configs.files) {
-    experiments.push_back(spec::read_experiment(shipped_or_own(file), overrides, diagnostics, misfits));
+    experiments.push_back(spec::read_experiment(resource_path(file), overrides, diagnostics, misfits));
     for (std::size_t i = 0; i + 1 < experiments.size() && diagnostics.empty(); ++i)
       if (experiments[i].name == experiments.back().name)
         diagnostics.add({file, 0, 0}, fmt::format("experiment \"{}\" is also in {}, allowed: one name each", experiments[i].name,

@@ -30,8 +30,8 @@ namespace specsim::cli {
 namespace {
 
 using cost::PresetChoice;
+using plan::EstimatedPass;
 using plan::PassSetting;
-using plan::PricedPass;
 
 constexpr std::size_t kMaxPasses = 1'000'000;
 
@@ -110,7 +110,7 @@ std::vector<PassSetting> read_settings(const CommandLine& line, const PassOption
   return settings;
 }
 
-void print_passes(const std::vector<PassSetting>& settings, const std::vector<PricedPass>& passes, double first_tokens) {
+void print_passes(const std::vector<PassSetting>& settings, const std::vector<EstimatedPass>& passes, double first_tokens) {
   for (std::size_t at = 0; at < settings.size(); ++at) {
     const PassSetting& setting = settings[at];
     report::Table table({{"batch"},
@@ -130,7 +130,7 @@ void print_passes(const std::vector<PassSetting>& settings, const std::vector<Pr
                          {"J"},
                          {"", report::Align::left, "memory"}},
                         {.keys = 3});
-    for (const PricedPass& one : passes) {
+    for (const EstimatedPass& one : passes) {
       if (one.setting != at) continue;
       std::vector<std::string> cells;
       for (const double x : {one.pass.batch, one.pass.context, one.pass.tokens}) cells.push_back(fmt::format("{:g}", x));
@@ -277,12 +277,12 @@ ExitCode pass_command(const std::vector<std::string>& arguments) {
           static_cast<double>(grid.contexts.size()) * static_cast<double>(grid.tokens.size()) >
       static_cast<double>(kMaxPasses))
     throw BadInput({"", 0, 0}, fmt::format("more than {} passes requested at once, allowed: shorter lists", kMaxPasses));
-  const plan::PricedPasses priced = plan::price_passes(settings, grid);
-  for (const std::string& warning : priced.warnings) print_warning(warning);
+  const plan::EstimatedPasses estimated = plan::estimate_passes(settings, grid);
+  for (const std::string& warning : estimated.warnings) print_warning(warning);
   if (options.csv)
-    print_output("{}", plan::passes_csv(settings, priced.passes));
+    print_output("{}", plan::passes_csv(settings, estimated.passes));
   else
-    print_passes(settings, priced.passes, grid.tokens.front());
+    print_passes(settings, estimated.passes, grid.tokens.front());
   if (options.explain) print_operations(settings, grid);
   return ExitCode::fine;
 }

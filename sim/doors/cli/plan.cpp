@@ -113,12 +113,14 @@ constexpr const char* kPlanExamples =
 
 // "; published for this pair: --acceptance NAME", or "" where no table is of these models.
 std::string published_for(const WorkloadOptions& workload) {
+  const auto own = [](const std::string& model) { return cost::own_name(cost::PresetKind::model, model); };
+  const std::string target = own(workload.target.value_or(plan::kDefaultTarget));
   std::string list;
   for (const cost::Preset& one : cost::presets()) {
     if (one.kind != cost::PresetKind::acceptance) continue;
     const RecordedPair recorded = recorded_pair(spec::named_acceptance_table(one.name, {"--acceptance", 0, 0}));
-    if (recorded.target.empty() || recorded.target != workload.target.value_or(plan::kDefaultTarget) ||
-        recorded.draft != workload.draft)
+    if (recorded.target.empty() || own(recorded.target) != target || !workload.draft ||
+        own(recorded.draft) != own(*workload.draft))
       continue;
     list += fmt::format("{}--acceptance {}", list.empty() ? "" : ", ", one.name);
   }
@@ -176,7 +178,7 @@ ExitCode plan_command(const std::vector<std::string>& arguments) {
     const RecordedPair recorded = recorded_models(options);
     if (const std::string assumed = assumptions(options.workload, recorded); !assumed.empty())
       print_output("ASSUMED (defaults): {}\n", assumed);
-    warn_of_left_out_draft(options.workload, recorded);
+    warn_of_missing_draft(options.workload, recorded);
     if (const std::string taken = taken_of(options.workload, recorded); !taken.empty())
       print_output("the models of the table: {}\n", taken);
   }

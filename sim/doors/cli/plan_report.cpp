@@ -52,7 +52,7 @@ void print_setting(const plan::Planned& planned) {
           "(proposals need no pass and no time here: set their host time with --set cost.round_us=MICROSECONDS. An engine counts "
           "the acceptance of n-grams only over rounds that found one: here every round drafts)");
   } else {
-    print_output("cost model {}, {}\n", cell.pricing->name(), load);
+    print_output("cost model {}, {}\n", cell.cost_choice->name(), load);
   }
   print_output("acceptance: {}\n", planned.curve.source);
 }
@@ -88,7 +88,7 @@ void print_assumed(const AcceptanceCurve& curve, const Plan& plan) {
   if (curve.measured >= curve.longest()) return;
   std::string text =
       fmt::format("(acceptance was measured up to draft length {}; beyond it the last rate is assumed", curve.measured);
-  if (const plan::LastRateHeldOn held = plan::last_rate_held_on(curve.measured); held.tables > 0)
+  if (const plan::LastRateError held = plan::last_rate_error(curve.measured); held.tables > 0)
     text +=
         fmt::format(": of {} recorded drafts that go further, cut there, it misses the tokens per round by {:+.1f} to {:+.1f} %",
                     held.tables, 100.0 * held.least, 100.0 * held.most);

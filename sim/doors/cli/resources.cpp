@@ -118,7 +118,7 @@ std::string resources_folder() {
   return "";
 }
 
-std::string shipped_or_own(const std::string& path) {
+std::string resource_path(const std::string& path) {
   std::error_code ignored;
   if (path.rfind("configs/", 0) != 0 || fs::exists(path, ignored)) return path;
   const std::string folder = resources_folder();

@@ -12,7 +12,7 @@ std::string resources_folder();
 
 // The path of the shipped file `path`, such as configs/quickstart.yaml, from any working directory. Returns `path` itself if it
 // exists, or if no such file is shipped.
-std::string shipped_or_own(const std::string& path);
+std::string resource_path(const std::string& path);
 
 // Runs the system's Python on a script that comes with the program, such as scripts/cluster.py, in its own process group. Waits
 // for its end and returns its exit status. SIGINT, SIGTERM and SIGHUP end the script first; returns ExitCode::interrupted if it

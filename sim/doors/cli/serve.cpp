@@ -17,6 +17,7 @@
 #include "sim/foundation/base/output.h"
 #include "sim/foundation/base/plural.h"
 #include "sim/foundation/report/output_folder.h"
+#include "sim/serving/serve/percentiles.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -32,8 +33,8 @@ namespace specsim::cli {
 
 namespace {
 
-using load::Served;
 using load::ServeExperiment;
+using load::ServeResult;
 
 constexpr const char* kServeExamples =
     "  specsim serve configs/serve/chat.yaml --out build/serve\n"
@@ -139,6 +140,8 @@ void print_assumed(const ServeExperiment& experiment) {
 
 // Both functions return the names of the files, "none" without a folder, and "" after an interruption.
 std::string run_sweep(const ServeTask& task, const std::atomic<bool>* stop, report::OutputFolder* folder, SweepJournal* journal) {
+  if (task.experiment.streamed)
+    throw BadInput({"--sweep", 0, 0}, "metrics is streamed, allowed: one run, or serve.metrics: exact");
   const Sweep& sweep = *task.sweep;
   Progress progress("runs");
   const double runs = static_cast<double>(sweep.values.size()) * task.replications * (task.both() ? 2.0 : 1.0);
@@ -169,7 +172,7 @@ std::string run_sweep(const ServeTask& task, const std::atomic<bool>* stop, repo
     const std::string why = no_capacity(first, load::make_requests(first), "the curve shows");
     if (!why.empty()) print_output("{}\n", why);
   }
-  if (const std::string ties = price_ties(task.experiment, curve, sweep.load); !ties.empty()) print_output("{}\n", ties);
+  if (const std::string ties = latency_ties(task.experiment, curve, sweep.load); !ties.empty()) print_output("{}\n", ties);
   if (task.experiment.slo.any()) print_limits(task, curve, runner, folder);
   if (runner.stopped()) return "";
   if (task.experiment.speculation) {
@@ -268,7 +271,40 @@ void print_plan(const ServeTask& task) {
   print_assumed(task.experiment);
 }
 
+// A run whose requests are not kept.
+std::string run_streamed(const ServeTask& task, const std::atomic<bool>* stop, report::OutputFolder* folder) {
+  if (task.steps || !task.timeline.empty())
+    throw BadInput({task.steps ? "--steps" : "--timeline", 0, 0},
+                   "metrics is streamed, so that no request is kept, allowed: serve.metrics: exact");
+  const auto requests = static_cast<double>(task.experiment.arrivals->requests());
+  Progress progress("requests");
+  load::ServeOptions options;
+  options.stop = stop;
+  options.progress = [&](std::size_t done) { progress.show(static_cast<double>(done), requests); };
+  std::vector<ServeExperiment> servers = {task.experiment};
+  if (task.both()) servers.push_back(load::without_speculation(task.experiment));
+  Summaries summaries;
+  for (const ServeExperiment& one : servers) {
+    const ServeResult served = load::serve_streamed(one, options, task.threads);
+    if (served.result.interrupted) return "";
+    summaries.emplace_back(one.speculation ? "speculative" : "plain", served.summary);
+  }
+  progress.finish();
+  print_assumed(task.experiment);
+  print_summaries(summaries);
+  for (const auto& [name, summary] : summaries)
+    if (!summary.stable)
+      print_output("{}: UNSTABLE: {} of {:.0f} requests are never admitted again: the pool is too small for them\n", name,
+                   requests - static_cast<double>(summary.completed), requests);
+  print_output("percentiles are within {:g} % of the exact ones (metrics: streamed)\n",
+               100.0 * math::QuantileSketch::kRelativeError);
+  if (folder == nullptr) return "none";
+  folder->write("summary.csv", load::summary_csv(summaries));
+  return "summary.csv";
+}
+
 std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, report::OutputFolder* folder) {
+  if (task.experiment.streamed) return run_streamed(task, stop, folder);
   SingleRun single = sized(task, stop);
   if (stop->load()) return "";
   const ServeExperiment& experiment = single.experiment;
@@ -285,11 +321,11 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
   if (task.steps) observers.add(log.emplace(folder->file("steps.csv")));
   if (!task.timeline.empty()) observers.add(timeline.emplace(task.timeline, task.tracks));
   if (observers.any()) options.observer = &observers;
-  const Served own = load::serve(experiment, workload, options);
+  const ServeResult own = load::serve(experiment, workload, options);
   options.observer = nullptr;
   bool interrupted = own.result.interrupted;
   Summaries summaries = {{task.experiment.speculation ? "speculative" : "plain", own.summary}};
-  std::optional<Served> plain;
+  std::optional<ServeResult> plain;
   if (task.both() && !interrupted) {
     plain = load::serve(load::without_speculation(experiment), workload, options);
     interrupted = plain->result.interrupted;
@@ -299,6 +335,13 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
   if (interrupted) return "";
   print_assumed(experiment);
   print_summaries(summaries);
+  load::ClassTable classes;
+  for (load::ClassSummary& one : load::class_summaries(experiment, workload, own.result))
+    classes.push_back({summaries.front().first, std::move(one)});
+  if (plain)
+    for (load::ClassSummary& one : load::class_summaries(experiment, workload, plain->result))
+      classes.push_back({summaries.back().first, std::move(one)});
+  print_classes(classes);
   if (!own.summary.stable)
     print_output("UNSTABLE: {} of {} requests {}\n", workload.requests.size() - own.summary.completed, workload.requests.size(),
                  experiment.horizon == arrivals::kNever ? "are never admitted again: the pool is too small for them"
@@ -325,7 +368,7 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
     print_output("first tokens come from the engines that {}; the link between them is busy for {:.3g} % of the run{}\n",
                  experiment.first_token_of_decode ? "decode" : "compute prompts", 100.0 * serve::link_busy_share(own.result),
                  serve::link_busy_share(own.result) > 0.9 ? ": it limits the rate" : "");
-  if (const std::size_t early = serve::sent_too_early(workload, own.result); early > 0)
+  if (const std::size_t early = serve::early_requests(workload, own.result); early > 0)
     print_output(
         "TOO EARLY: {} of {} requests were sent before the answer in their prompt was complete, which no client "
         "can do, allowed: closed: true, a longer gap_s or less load\n",
@@ -340,6 +383,10 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
   folder->write("requests.csv", load::requests_csv(own.result));
   if (plain) folder->write("requests_plain.csv", load::requests_csv(plain->result));
   std::string written = plain ? "summary.csv, requests.csv, requests_plain.csv" : "summary.csv, requests.csv";
+  if (!classes.empty()) {
+    folder->write("classes.csv", load::classes_csv(classes));
+    written += ", classes.csv";
+  }
   if (!log) return written;
   log->commit();
   folder->wrote("steps.csv");

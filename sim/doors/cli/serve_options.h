@@ -16,8 +16,8 @@
 
 namespace specsim::cli {
 
-inline const std::vector<std::string> kServeFiles = {"summary.csv", "requests.csv", "requests_plain.csv",
-                                                     "steps.csv",   "curve.csv",    "slo.csv"};  // next to manifest.yaml
+inline const std::vector<std::string> kServeFiles = {"summary.csv", "classes.csv", "requests.csv", "requests_plain.csv",
+                                                     "steps.csv",   "curve.csv",   "slo.csv"};  // next to manifest.yaml
 
 struct Sweep {
   load::Load load = load::Load::rate;

@@ -81,8 +81,11 @@ void print_summaries(const Summaries& summaries) {
   number("accepted/drafted", [](const Summary& s) { return s.acceptance_rate; });
   row("overloaded", [](const Summary& s) { return std::string(s.overloaded ? "yes: the queue grew to the end" : "no"); });
   number("preemptions", [](const Summary& s) { return s.preemptions; });
-  if (std::any_of(summaries.begin(), summaries.end(), [](const auto& one) { return one.second.prefix_hit_tokens > 0.0; }))
+  if (std::any_of(summaries.begin(), summaries.end(), [](const auto& one) { return one.second.prefix_hit_tokens > 0.0; })) {
     number("tokens found in the prefix cache", [](const Summary& s) { return s.prefix_hit_tokens; });
+    number("prefix hit rate, %", [](const Summary& s) { return 100.0 * s.prefix_hit_tokens / s.prefix_lookup_tokens; });
+    number("tokens of prompts computed", [](const Summary& s) { return s.prefix_lookup_tokens - s.prefix_hit_tokens; });
+  }
   number("cache, tokens (0: no limit)", [](const Summary& s) { return s.pool_tokens; });
   number("requests of mean length that fit the cache", [](const Summary& s) { return s.fitting_requests; });
   number("requests displaced by the draft's memory", [](const Summary& s) { return s.draft_cost_requests; });
@@ -102,6 +105,25 @@ void print_summaries(const Summaries& summaries) {
     waterfall.add(cells);
   }
   print_output("\n{}", waterfall.text(output_width()));
+}
+
+void print_classes(const load::ClassTable& classes) {
+  if (classes.empty()) return;
+  report::Table table({{"class", report::Align::left},
+                       {"server", report::Align::left},
+                       {"requests"},
+                       {"TTFT ms"},
+                       {"p99"},
+                       {"TPOT ms"},
+                       {"p99"},
+                       {"tokens/round"}},
+                      {.indent = 2, .keys = 2});
+  for (const auto& [server, one] : classes) {
+    const Summary& s = one.summary;
+    table.add({one.name, server, fmt::format("{}", s.completed), figure_text(s.ttft_ms.mean), figure_text(s.ttft_ms.p99),
+               figure_text(s.tpot_ms.mean), figure_text(s.tpot_ms.p99), figure_text(s.tokens_per_round)});
+  }
+  print_output("\n{}", table.text(output_width()));
 }
 
 void print_curve(const std::vector<load::CurvePoint>& curve, load::Load load, const serve::Slo& slo) {
@@ -145,11 +167,11 @@ void print_flags(const load::ServeExperiment& experiment, const load::LengthTabl
   if (engine.empty() || deployment == nullptr) return;
   std::vector<plan::LengthRange> by_batch;
   int length = load::length_at(table.best, requests);
-  bool faster_without = load::plain_is_faster(table.best, requests);
+  bool faster_without = load::baseline_is_faster(table.best, requests);
   if (plan::takes_lengths_by_batch(engine) && table.best.ranges.size() > 1) {
     by_batch = table.best.ranges;
     length = std::ranges::max_element(by_batch, {}, &plan::LengthRange::draft_length)->draft_length;
-    faster_without = load::plain_is_faster(table.best);
+    faster_without = load::baseline_is_faster(table.best);
   } else if (table.best.ranges.size() > 1) {
     print_words(fmt::format("{} takes one draft length for all steps: {} is best with {:.0f} requests in a step", engine, length,
                             requests));

@@ -11,6 +11,8 @@ namespace specsim::cli {
 
 using load::Summaries;
 void print_summaries(const Summaries& summaries);
+// One line for each class of requests and server; prints nothing without classes.
+void print_classes(const load::ClassTable& classes);
 void print_curve(const std::vector<load::CurvePoint>& curve, load::Load load, const serve::Slo& slo);
 // Prints the best draft length by requests in a step, at the experiment's acceptance and this workload, and the flags that start
 // a server with these lengths. An engine with one length for all steps gets the length for steps of so many `requests`.

@@ -16,7 +16,7 @@ double mean_of(const CurvePoint& point, double (*of)(const Summary&)) { return l
 
 }  // namespace
 
-std::string price_ties(const load::ServeExperiment& experiment, const std::vector<CurvePoint>& curve, load::Load load) {
+std::string latency_ties(const load::ServeExperiment& experiment, const std::vector<CurvePoint>& curve, load::Load load) {
   struct Figure {
     const char* name;
     double (*of)(const Summary&);

@@ -210,7 +210,7 @@ std::string client_command(const tune::Run& run, const std::string& engine, cons
 }
 
 void print_suggestions(const TuneTask& task, const tune::TuneResult& result) {
-  const tune::Suggested suggested =
+  const tune::SuggestionList suggested =
       tune::suggest(task.request.cells, result, task.question, task.draft_length, *task.suggest, task.request.runs);
   const double settled = 0.01 * task.settled;
   if (suggested.open < settled && !task.request.runs.empty()) {

@@ -25,16 +25,16 @@ namespace specsim::cli {
 namespace {
 
 // The finished part of an unfinished validation, in a journal.
-class Kept {
+class ValidationJournal {
  public:
-  Kept(const std::string& path, const std::string& identity, bool resume)
+  ValidationJournal(const std::string& path, const std::string& identity, bool resume)
       : journal_(path, run::new_origin(identity), resume, [this](const run::Record& record) {
           std::istringstream numbers(record.counts);
           std::vector<double>& values = kept_[{record.cell, record.slab}];
           values.clear();
           for (std::string x; numbers >> x;) values.push_back(std::strtod(x.c_str(), nullptr));  // errors may be NaN
         }) {}
-  [[nodiscard]] calibrate::KeptWork work() {
+  [[nodiscard]] calibrate::ValidationCheckpoint work() {
     return {[this](std::uint64_t group, std::uint64_t index) {
               const auto found = kept_.find({group, index});
               return found == kept_.end() ? std::vector<double>() : found->second;
@@ -65,13 +65,14 @@ void drop_journal(const std::string& path) {
   std::filesystem::remove(path);
 }
 
-std::vector<std::string> validation_file_names(const calibrate::Settings& settings) {
+std::vector<std::string> validation_file_names(const calibrate::CalibrationSettings& settings) {
   std::vector<std::string> names = {"validation.csv", "summary.txt", "cost_table.csv", "cost_table_t0.csv"};
   for (const double temperature : settings.temperatures) names.push_back(fmt::format("trace_t{:g}.jsonl", temperature));
   return names;
 }
 
-void write_results(const calibrate::Validation& validation, const calibrate::Settings& settings, report::OutputFolder& folder) {
+void write_results(const calibrate::Validation& validation, const calibrate::CalibrationSettings& settings,
+                   report::OutputFolder& folder) {
   for (std::size_t t = 0; t < settings.temperatures.size(); ++t)
     folder.write(fmt::format("trace_t{:g}.jsonl", settings.temperatures[t]), validation.forecasts[t].trace);
   for (const calibrate::CostTable& table : validation.tables)
@@ -131,7 +132,7 @@ ExitCode validate_command(const std::vector<std::string>& arguments) {
   if (!line.read(arguments)) return ExitCode::fine;
   const double begin = wall_clock();
   complete_settings(line, options);
-  const calibrate::Settings& settings = options.settings;
+  const calibrate::CalibrationSettings& settings = options.settings;
   require_cpu(options);
   report::OutputFolder folder(options.out);
   folder.claim({validation_file_names(settings), "specsim validate", options.force, false, report::Writing::at_once});
@@ -140,7 +141,7 @@ ExitCode validate_command(const std::vector<std::string>& arguments) {
   const std::string journal = folder.file(kJournal);
   if (options.force) drop_journal(journal);
   {
-    Kept kept(journal, calibrate::validation_identity(models, settings, prompts), resume);
+    ValidationJournal kept(journal, calibrate::validation_identity(models, settings, prompts), resume);
     const calibrate::Validation validation = calibrate::validate(models, settings, prompts, kept.work(), PhaseProgress());
     write_results(validation, settings, folder);
     folder.finish(calibrate::manifest_of(command_line(), models.description, models.pair.team->size(), validation.lines.size(),

@@ -159,7 +159,7 @@ std::string taken_of(const WorkloadOptions& options, const RecordedPair& recorde
   return list;
 }
 
-void warn_of_left_out_draft(const WorkloadOptions& options, const RecordedPair& recorded) {
+void warn_of_missing_draft(const WorkloadOptions& options, const RecordedPair& recorded) {
   if (options.draft != "none" || recorded.draft.empty() || recorded.draft == "none") return;
   print_warning(fmt::format("the table's drafts are those of {}, which --draft none removes: drafting then costs no time",
                             in_braces(recorded.draft) ? "a model" : recorded.draft));

@@ -56,7 +56,7 @@ std::string assumptions(const WorkloadOptions& options, const RecordedPair& reco
 // all are replaced.
 std::string taken_of(const WorkloadOptions& options, const RecordedPair& recorded);
 // Warns if --draft none removes the model with which the acceptance was recorded, so that drafting costs no time.
-void warn_of_left_out_draft(const WorkloadOptions& options, const RecordedPair& recorded);
+void warn_of_missing_draft(const WorkloadOptions& options, const RecordedPair& recorded);
 
 // The workload options as changes to an experiment's config: one value replaces the experiment's, several become an axis of its
 // sweep. Throws BadInput, also if --set changes the same setting as an option, since one of the two would be ignored.

@@ -24,7 +24,7 @@ std::string text_at(const Json& question, const char* key, const std::string& ot
 // The single cell of the question's config.
 spec::Experiment experiment_of(const Json& question);
 // The single cell whose latency is estimated: a plan's workload, or "cost_ratio" instead.
-spec::Experiment priced_experiment(const Json& question);
+spec::Experiment experiment_with_cost(const Json& question);
 int longest_of(const Json& question);
 // "acceptance": {"kind": alpha | position_rates | conditional_rates | length | rate | table | log, "value": ..., "at": draft
 // length}

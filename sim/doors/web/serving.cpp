@@ -83,8 +83,8 @@ class StepsKept final : public serve::StepObserver {
       items.push_back({item.request, item.rows, item.drafts, item.accepted, item.prefill ? 1 : 0, item.emits ? 1 : 0});
     Json own = {{"step", record.step},
                 {"start", start},
-                {"target", static_cast<double>(record.price.target) / kPicosecondsPerSecond},
-                {"draft", static_cast<double>(record.price.draft) / kPicosecondsPerSecond},
+                {"target", static_cast<double>(record.time.target) / kPicosecondsPerSecond},
+                {"draft", static_cast<double>(record.time.draft) / kPicosecondsPerSecond},
                 {"waiting", step.waiting},
                 {"prefill_rows", record.prefill_rows},
                 {"decode_rows", record.decode_rows},
@@ -173,7 +173,7 @@ Json answer_replay(const Json& question) {
   load::ServeOptions options;
   options.observer = &kept;
   options.stop = kept.stop();
-  const load::Served served = load::serve(experiment, workload, options);
+  const load::ServeResult served = load::serve(experiment, workload, options);
   Json reply = {{"steps", kept.take()}, {"requests", Json::array()}};
   for (std::size_t i = 0; i < served.result.sent; ++i) {
     const serve::Sequence& sequence = served.result.sequences[i];

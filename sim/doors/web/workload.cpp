@@ -166,7 +166,7 @@ std::string draft_without_choice(const Json& question) {
   return recorded.empty() ? plan::kDefaultDraft : recorded;
 }
 
-spec::Experiment priced_experiment(const Json& question) {
+spec::Experiment experiment_with_cost(const Json& question) {
   Diagnostics diagnostics;
   std::vector<spec::Override> changes;
   spec::ExperimentValues values = plan::planning_experiment();
@@ -218,7 +218,7 @@ plan::AcceptanceCurve acceptance_of(const Json& question) {
 }
 
 Json answer_plan(const Json& question) {
-  const spec::Experiment experiment = priced_experiment(question);
+  const spec::Experiment experiment = experiment_with_cost(question);
   const spec::Cell& cell = experiment.cells.front();
   const plan::AcceptanceCurve curve = acceptance_of(question);
   const plan::Advice advice = plan::advise(cell.cost(), cell.workload, curve);
@@ -279,7 +279,7 @@ Json answer_plan(const Json& question) {
 }
 
 Json answer_map(const Json& question) {
-  const spec::Experiment experiment = priced_experiment(question);
+  const spec::Experiment experiment = experiment_with_cost(question);
   const spec::Cell& cell = experiment.cells.front();
   const std::vector<plan::MapCell> cells =
       plan::make_own_map(cell.cost(), plan::doubling(1, 512), plan::doubling(512, 131072), acceptance_of(question), 1);
@@ -288,7 +288,7 @@ Json answer_map(const Json& question) {
 
 Json answer_landscape(const Json& question) {
   const bool by_ratio = question.contains("cost_ratio");
-  const spec::Experiment experiment = by_ratio ? ratio_experiment(question) : priced_experiment(question);
+  const spec::Experiment experiment = by_ratio ? ratio_experiment(question) : experiment_with_cost(question);
   const spec::Cell& cell = experiment.cells.front();
   const int longest = longest_of(question);
   const std::int64_t steps = whole_at(question, "steps", 40);

@@ -50,7 +50,7 @@ class BlockStarts {
 constexpr std::uint64_t kReplayedAll = 256;
 constexpr std::uint64_t kReplayedEvery = 61;
 
-void replay(const EveryChoice& choices, std::uint32_t context, const decode::BlockRound::Outcome& outcome, bool fresh,
+void replay(const EveryChoice& choices, std::uint32_t context, const decode::BlockRound::RoundResult& outcome, bool fresh,
             WatchedRound& watched) {
   for (const bool highest : {false, true}) {
     ReplayedBits bits;
@@ -116,7 +116,7 @@ class BlockRounds {
     do {
       if (memories_[index] != nullptr) memory = memories_[index]->copy();
       const decode::BlockRound::Start setting{0, start.context, 0, text, policy_memory_.length, memory.get(), &policy_memory_};
-      const decode::BlockRound::Outcome& outcome =
+      const decode::BlockRound::RoundResult& outcome =
           policy_ != nullptr ? play_shared(setting, choices) : round_.play(rule_, setting, choices);
       Ended& end = ends[{outcome.emitted, outcome.next_context, outcome.whole,
                          memory != nullptr ? memory->drawn() : std::vector<Token>()}];
@@ -135,10 +135,10 @@ class BlockRounds {
 
   // The same under a policy that shares rows between this sequence and a companion. The companion's block is drafted too, in
   // every possible way. The budget's memory is that of the batch's first round.
-  const decode::BlockRound::Outcome& play_shared(const decode::BlockRound::Start& setting, EveryChoice& choices) {
+  const decode::BlockRound::RoundResult& play_shared(const decode::BlockRound::Start& setting, EveryChoice& choices) {
     const auto length = static_cast<std::size_t>(cell_.draft_length());
-    std::vector<draft::LengthPolicy::Outlook> outlooks(2 * length);
-    const std::span all(outlooks);
+    std::vector<draft::LengthPolicy::TokenForecast> forecasts(2 * length);
+    const std::span all(forecasts);
     std::vector<draft::LengthPolicy::Chain> chains;
     if (companion_ != nullptr) {
       companion_->draft(setting, choices, all.last(length));

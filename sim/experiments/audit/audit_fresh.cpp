@@ -35,7 +35,7 @@ AuditReport audit_fresh(const spec::Cell& cell, const verify::PositionRule& rule
     std::map<std::pair<std::vector<Token>, int>, long double> ends;
     EveryChoice choices(cell.vocab, EveryChoice::Finals::one);
     do {
-      const decode::FreshRound::Outcome& outcome = round.play(kSequence, position, choices);
+      const decode::FreshRound::RoundResult& outcome = round.play(kSequence, position, choices);
       ends[{outcome.emitted, outcome.accepted}] += choices.probability();
       ++rounds.rounds_run;
       for (const bool highest : {false, true}) {

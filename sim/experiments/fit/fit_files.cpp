@@ -65,7 +65,7 @@ std::string fit_csv(const FitReport& report) {
 struct HeldOutLine {
   Process process;
   int fitted_at = 0;
-  Foretold at;
+  HeldOutPrediction at;
 };
 
 const std::vector<report::Column<HeldOutLine>>& held_out_columns() {
@@ -80,14 +80,14 @@ const std::vector<report::Column<HeldOutLine>>& held_out_columns() {
       {"recorded_se", "tokens", "standard error of recorded, over requests",
        [](const Line& line) { return report::csv_real(line.at.recorded_error, 3); }},
       {"foretold", "tokens", "tokens per round there by the fitted process",
-       [](const Line& line) { return report::csv_real(line.at.foretold, 6); }}};
+       [](const Line& line) { return report::csv_real(line.at.predicted, 6); }}};
   return list;
 }
 
 std::string held_out_csv(const FitReport& report) {
   std::vector<HeldOutLine> lines;
   for (const ProcessReport& one : report.processes)
-    for (const Foretold& at : one.foretold) lines.push_back({one.model.process, report.draft_length, at});
+    for (const HeldOutPrediction& at : one.predicted) lines.push_back({one.model.process, report.draft_length, at});
   return report::csv(held_out_columns(), lines);
 }
 
@@ -101,7 +101,7 @@ std::vector<std::string> fit_file_names() {
 
 std::vector<std::pair<std::string, std::string>> fit_files(const FitReport& report) {
   std::vector<std::pair<std::string, std::string>> files = {{"fit.csv", fit_csv(report)}};
-  if (!report.processes[0].foretold.empty()) files.emplace_back("held_out.csv", held_out_csv(report));
+  if (!report.processes[0].predicted.empty()) files.emplace_back("held_out.csv", held_out_csv(report));
   const RequestEnd end{report.tokens, report.cut_by_rounds ? report.rounds : 0};
   for (const ProcessReport& one : report.processes)
     files.emplace_back(experiment_file(one.model.process), one.model.yaml(report.draft_length, end, report.rounds));

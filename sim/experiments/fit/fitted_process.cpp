@@ -228,14 +228,14 @@ double count_text(const Probabilities<N>& probabilities, const std::vector<Posit
   return log_likelihood;
 }
 
-struct Judged {
+struct JudgedCounts {
   double accepted = 0.0;
   double rejected = 0.0;
 };
 
 // The same for a request that keeps its state. Only the numbers of acceptances and rejections matter.
 template <std::size_t N>
-double count_request(const Probabilities<N>& probabilities, const Judged& request, Counts<N>& counts) {
+double count_request(const Probabilities<N>& probabilities, const JudgedCounts& request, Counts<N>& counts) {
   std::array<double, N> here;
   for (std::size_t s = 0; s < N; ++s)
     here[s] = std::log(probabilities.start[s]) + request.accepted * std::log(probabilities.shows[kAccepted][s]) +
@@ -254,8 +254,8 @@ double count_request(const Probabilities<N>& probabilities, const Judged& reques
 
 struct Texts {
   std::vector<std::vector<Position>> positions;
-  std::vector<Judged> judged;  // [request]
-  std::size_t depths = 1;      // depths that have outcomes
+  std::vector<JudgedCounts> judged;  // [request]
+  std::size_t depths = 1;            // depths that have outcomes
 };
 
 // One expectation-maximisation step; returns the likelihood before it.
@@ -266,7 +266,7 @@ double improve(FittedProcess& model, const Texts& texts) {
   Forward<N> forward;
   double log_likelihood = 0.0;
   if (model.process == Process::kept_state)
-    for (const Judged& request : texts.judged) log_likelihood += count_request(probabilities, request, counts);
+    for (const JudgedCounts& request : texts.judged) log_likelihood += count_request(probabilities, request, counts);
   else
     for (const std::vector<Position>& text : texts.positions) log_likelihood += count_text(probabilities, text, forward, counts);
   for (std::size_t s = 0; s < N; ++s) {

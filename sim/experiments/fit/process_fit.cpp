@@ -294,9 +294,9 @@ FitReport report_of(const std::vector<RecordedRequest>& requests, const std::vec
 void choose_processes(FitReport& report, const std::vector<std::vector<double>>& scores, double judged) {
   const auto n = static_cast<double>(report.requests);
   const auto missed = [&](const ProcessReport& one) {
-    if (one.foretold.empty()) return std::abs(one.extrapolated - report.tokens_per_round);
+    if (one.predicted.empty()) return std::abs(one.extrapolated - report.tokens_per_round);
     double squares = 0.0;
-    for (const Foretold& at : one.foretold) squares += at.relative_error() * at.relative_error();
+    for (const HeldOutPrediction& at : one.predicted) squares += at.relative_error() * at.relative_error();
     return squares;
   };
   for (std::size_t f = 0; f < report.processes.size(); ++f)
@@ -368,8 +368,8 @@ FitReport fit_processes(const std::vector<RecordedRequest>& requests, const FitR
       const double recorded = tokens_per_round(other.requests);
       const rng::Key key =
           rng::make_key(run.seed, rng::hash_text(fmt::format("at {} {}", other.draft_length, to_text(one.model.process))));
-      one.foretold.push_back({other.draft_length, recorded, tokens_per_round_estimate(other.requests).error,
-                              foretell(one.model, other.draft_length, lengths_of(other.requests), key)});
+      one.predicted.push_back({other.draft_length, recorded, tokens_per_round_estimate(other.requests).error,
+                               foretell(one.model, other.draft_length, lengths_of(other.requests), key)});
     }
     report.processes.push_back(std::move(one));
   }

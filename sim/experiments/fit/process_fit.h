@@ -20,12 +20,12 @@ constexpr std::size_t kReplicates = 499;  // data sets of the bootstrap
 report::Estimate ratio_of(std::span<const double> y, std::span<const double> x);
 
 // The prediction for a recorded draft length, by a process that was fitted at another one.
-struct Foretold {
+struct HeldOutPrediction {
   int draft_length = 0;
   double recorded = 0.0;        // tokens per round
   double recorded_error = 0.0;  // standard error, over requests
-  double foretold = 0.0;
-  [[nodiscard]] double relative_error() const { return foretold / recorded - 1.0; }
+  double predicted = 0.0;
+  [[nodiscard]] double relative_error() const { return predicted / recorded - 1.0; }
 };
 
 // How well a process fits the data.
@@ -49,7 +49,7 @@ struct ProcessReport {
   // the process can be trusted beyond the recorded drafts.
   double extrapolated = 0.0;
   double extrapolated_z = 0.0;
-  std::vector<Foretold> foretold = {};  // [FitRun::held_out], by the fit to the whole record
+  std::vector<HeldOutPrediction> predicted = {};  // [FitRun::held_out], by the fit to the whole record
   [[nodiscard]] bool rejected() const;
 };
 

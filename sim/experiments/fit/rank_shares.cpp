@@ -58,7 +58,7 @@ class OneContext {
       return;
     }
     const double most = *std::max_element(logits.target.begin(), logits.target.end());
-    if (kind.tells_sigma()) {
+    if (kind.determines_sigma()) {
       for (std::size_t i = 0; i < kSigmas; ++i) {
         const double sharpness = sharpness_at(i);
         double& sum = sums_.emplace_back(0.0);
@@ -210,7 +210,7 @@ class OneContext {
 
 RankShares::RankShares(const RankKind& kind, std::size_t ranks, std::uint64_t seed)
     : ranks_(ranks),
-      sigmas_(kind.tells_sigma() ? kSigmas : 1),
+      sigmas_(kind.determines_sigma() ? kSigmas : 1),
       halves_((kBlocks + 1) * sigmas_ * 2 * kNodes, 0.0),
       shares_((kBlocks + 1) * sigmas_ * ranks * kNodes, 0.0) {
   const std::size_t contexts = kind.temperature == 0.0 ? kCounted : kSummed;
@@ -230,7 +230,7 @@ RankShares::RankShares(const RankKind& kind, std::size_t ranks, std::uint64_t se
       OneContext one(logits, kind, ranks);
       for (std::size_t i = 0; i < kNodes; ++i) {
         const std::vector<double>& shares =
-            kind.tells_sigma() ? one.chosen_at(deviation_at(i)) : one.at(deviation_at(i), uniform);
+            kind.determines_sigma() ? one.chosen_at(deviation_at(i)) : one.at(deviation_at(i), uniform);
         for (std::size_t own = 0; own < sigmas_ * ranks; ++own)
           node(block, own / ranks, own % ranks, i) += shares[own] / static_cast<double>(contexts);
         const std::size_t half = 2 * c < contexts ? 0 : 1;

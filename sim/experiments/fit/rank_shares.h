@@ -24,7 +24,7 @@ struct RankKind {
 
   // The target's probability of its likeliest token bounds the acceptance of chosen drafts. Their acceptance therefore depends
   // on the target's sigma.
-  [[nodiscard]] bool tells_sigma() const { return likeliest && temperature > 0.0; }
+  [[nodiscard]] bool determines_sigma() const { return likeliest && temperature > 0.0; }
 };
 
 struct TableValues {
@@ -42,7 +42,7 @@ struct TableValues {
 // drafts are worked out for larger sigmas too.
 class RankShares {
  public:
-  static constexpr double kMostSigma = 8.0 * 42.0;  // for kinds with tells_sigma()
+  static constexpr double kMostSigma = 8.0 * 42.0;  // for kinds with determines_sigma()
   static constexpr std::size_t kBlocks = 16;
   static constexpr std::size_t kAll = kBlocks;  // all blocks together
 

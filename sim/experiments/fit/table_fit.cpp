@@ -49,12 +49,12 @@ double falls_to_zero_by_logarithm(const std::function<double(double)>& f, double
 }
 
 // The table's figures that the parameters are fitted to.
-struct Aims {
+struct FitTargets {
   double first = 0.0;  // share of the first rank at the first depth
   double ranks = 0.0;  // share of all ranks there together
   std::size_t rank_count = 1;
   std::vector<double> chain;  // first ranks by depth
-  bool tells_sigma = false;
+  bool determines_sigma = false;
   bool rises =
       false;  // the chain has more tokens per round than one whose depths all equal the first, and enough depths to show it
 };
@@ -67,15 +67,19 @@ double tokens_of(const std::vector<double>& rates) {
   return tokens;
 }
 
-Aims aims_of(const TableRecord& record) {
+FitTargets fit_targets_of(const TableRecord& record) {
   const std::vector<std::vector<double>>& acceptance = record.acceptance;
-  Aims aims{acceptance[0][0],          std::accumulate(acceptance[0].begin(), acceptance[0].end(), 0.0),
-            acceptance[0].size(),      {},
-            record.kind.tells_sigma(), false};
-  for (const std::vector<double>& row : acceptance) aims.chain.push_back(row[0]);
-  const double alike = tokens_of(std::vector<double>(aims.chain.size(), aims.first));
-  aims.rises = aims.rank_count == 1 && aims.chain.size() >= kDepthsOfRise && tokens_of(aims.chain) > (1.0 + kRise) * alike;
-  return aims;
+  FitTargets fit_targets{acceptance[0][0],
+                         std::accumulate(acceptance[0].begin(), acceptance[0].end(), 0.0),
+                         acceptance[0].size(),
+                         {},
+                         record.kind.determines_sigma(),
+                         false};
+  for (const std::vector<double>& row : acceptance) fit_targets.chain.push_back(row[0]);
+  const double alike = tokens_of(std::vector<double>(fit_targets.chain.size(), fit_targets.first));
+  fit_targets.rises = fit_targets.rank_count == 1 && fit_targets.chain.size() >= kDepthsOfRise &&
+                      tokens_of(fit_targets.chain) > (1.0 + kRise) * alike;
+  return fit_targets;
 }
 
 // The number of depths that the context process distinguishes; the last covers all deeper ones.
@@ -161,18 +165,19 @@ double first_share(const RankShares& shares, const TableValues& values, std::siz
 
 // Fits the first rank of the first depth by the noise, or by the target's sigma and then the noise. `values` has the spread and
 // the persistence.
-TableValues meet_first(const RankShares& shares, const Aims& aims, TableValues values, std::size_t block, int halvings = 40) {
+TableValues meet_first(const RankShares& shares, const FitTargets& fit_targets, TableValues values, std::size_t block,
+                       int halvings = 40) {
   const auto above = [&](double noise, double sigma) {
     TableValues own = values;
     own.noise = noise;
     own.sigma = sigma;
-    return first_share(shares, own, aims.chain.size(), block) - aims.first;
+    return first_share(shares, own, fit_targets.chain.size(), block) - fit_targets.first;
   };
   const auto noise_at = [&](double sigma) {
     return falls_to_zero_by_logarithm([&](double noise) { return above(noise, sigma); }, kLeastNoise, kMostNoise, halvings);
   };
   values.noise = noise_at(values.sigma);
-  if (!aims.tells_sigma || values.noise >= kSurestNoise) return values;
+  if (!fit_targets.determines_sigma || values.noise >= kSurestNoise) return values;
   values.noise = kSurestNoise;
   values.sigma = falls_to_zero_by_logarithm([&](double sigma) { return -above(kSurestNoise, sigma); }, values.sigma,
                                             RankShares::kMostSigma, halvings);
@@ -194,23 +199,27 @@ double misfit(const std::vector<double>& found, const std::vector<double>& wante
 // Fits rates that rise with depth, which happens when the deeper positions that rounds reach lie in easy stretches. The
 // persistence is fitted to a chain's tokens per round, or the draft's spread at the persistence with the least error of rates by
 // depth.
-TableValues meet_rise(const RankShares& shares, const Aims& aims, std::size_t block) {
+TableValues meet_rise(const RankShares& shares, const FitTargets& fit_targets, std::size_t block) {
   constexpr int kFewSteps = 22;  // to a millionth of the interval
-  const double wanted = tokens_of(aims.chain);
+  const double wanted = tokens_of(fit_targets.chain);
   const auto with = [&](double persistence, double spread) {
     TableValues own;
     own.persistence = persistence;
     own.noise_spread = spread;
-    return meet_first(shares, aims, own, block, kFewSteps);
+    return meet_first(shares, fit_targets, own, block, kFewSteps);
   };
-  const auto below = [&](const TableValues& own) { return wanted - tokens_of(chain_of(shares, own, aims.chain.size(), block)); };
+  const auto below = [&](const TableValues& own) {
+    return wanted - tokens_of(chain_of(shares, own, fit_targets.chain.size(), block));
+  };
   const double usual = TableValues().noise_spread;
-  if (aims.chain.size() < kDepthsOfSpread)
+  if (fit_targets.chain.size() < kDepthsOfSpread)
     return with(falls_to_zero([&](double kept) { return below(with(kept, usual)); }, kLeastKept, kMostKept, kFewSteps), usual);
   const auto at = [&](double kept) {
     return with(kept, falls_to_zero([&](double spread) { return below(with(kept, spread)); }, 0.0, kMostNoiseSpread, kFewSteps));
   };
-  const auto off = [&](double kept) { return misfit(chain_of(shares, at(kept), aims.chain.size(), block), aims.chain); };
+  const auto off = [&](double kept) {
+    return misfit(chain_of(shares, at(kept), fit_targets.chain.size(), block), fit_targets.chain);
+  };
   // The best of a few nodes, then a ternary search between its neighbours.
   const std::vector<double> nodes = {kLeastKept, 0.2, 0.4, 0.6, 0.7, 0.8, 0.85, 0.9, 0.94, 0.97, kMostKept};
   std::vector<double> found;
@@ -229,26 +238,27 @@ TableValues meet_rise(const RankShares& shares, const Aims& aims, std::size_t bl
   return at(0.5 * (low + high));
 }
 
-TableValues meet(const RankShares& shares, const Aims& aims, std::size_t block) {
-  if (aims.rises) return meet_rise(shares, aims, block);
+TableValues meet(const RankShares& shares, const FitTargets& fit_targets, std::size_t block) {
+  if (fit_targets.rises) return meet_rise(shares, fit_targets, block);
   TableValues values;
   // More spread at the same first rank means more contexts where no rank is right.
-  if (aims.rank_count > 1)
+  if (fit_targets.rank_count > 1)
     values.noise_spread = falls_to_zero(
         [&](double spread) {
           TableValues own;
           own.noise_spread = spread;
-          const std::vector<double> ranks = shares.at(meet_first(shares, aims, own, block), 0, aims.rank_count, block);
-          return std::accumulate(ranks.begin(), ranks.end(), 0.0) - aims.ranks;
+          const std::vector<double> ranks =
+              shares.at(meet_first(shares, fit_targets, own, block), 0, fit_targets.rank_count, block);
+          return std::accumulate(ranks.begin(), ranks.end(), 0.0) - fit_targets.ranks;
         },
         0.0, kMostNoiseSpread);
-  values = meet_first(shares, aims, values, block);
-  if (aims.chain.size() < 2) return values;
-  const double wanted = tokens_of(aims.chain);
+  values = meet_first(shares, fit_targets, values, block);
+  if (fit_targets.chain.size() < 2) return values;
+  const double wanted = tokens_of(fit_targets.chain);
   const auto off = [&](double drift) {
     TableValues own = values;
     own.drift = drift;
-    return tokens_of(chain_of(shares, own, aims.chain.size(), block)) - wanted;
+    return tokens_of(chain_of(shares, own, fit_targets.chain.size(), block)) - wanted;
   };
   constexpr double kLeastDrift = 1e-3;
   values.drift = off(kLeastDrift) > 0.0 ? falls_to_zero_by_logarithm(off, kLeastDrift, kMostDrift) : 0.0;
@@ -256,9 +266,9 @@ TableValues meet(const RankShares& shares, const Aims& aims, std::size_t block) 
 }
 
 // Standard errors from fits to each of the independent parts of the contexts.
-void add_errors(TableFit& fit, const RankShares& shares, const Aims& aims) {
+void add_errors(TableFit& fit, const RankShares& shares, const FitTargets& fit_targets) {
   std::vector<TableValues> by_block;
-  for (std::size_t block = 0; block < RankShares::kBlocks; ++block) by_block.push_back(meet(shares, aims, block));
+  for (std::size_t block = 0; block < RankShares::kBlocks; ++block) by_block.push_back(meet(shares, fit_targets, block));
   const auto set_error = [&](SpreadParameter TableFit::*parameter, double TableValues::*value) {
     if (!(fit.*parameter).fitted) return;
     std::vector<double> values;
@@ -272,33 +282,33 @@ void add_errors(TableFit& fit, const RankShares& shares, const Aims& aims) {
   set_error(&TableFit::persistence, &TableValues::persistence);
 }
 
-void add_slopes(TableFit& fit, const RankShares& shares, const Aims& aims) {
+void add_slopes(TableFit& fit, const RankShares& shares, const FitTargets& fit_targets) {
   if (fit.noise.value > kLeastNoise && fit.noise.value < kMostNoise) {
-    Aims other = aims;
+    FitTargets other = fit_targets;
     other.first += kPoint;
     const TableValues moved = meet(shares, other, RankShares::kAll);
     if (fit.noise.fitted) fit.noise_per_point = moved.noise - fit.noise.value;
     if (fit.sigma.fitted) fit.sigma_per_point = moved.sigma - fit.sigma.value;
   }
-  if (aims.rank_count > 1 && fit.noise_spread.value > 0.0 && fit.noise_spread.value < kMostNoiseSpread) {
-    Aims other = aims;
+  if (fit_targets.rank_count > 1 && fit.noise_spread.value > 0.0 && fit.noise_spread.value < kMostNoiseSpread) {
+    FitTargets other = fit_targets;
     other.ranks += kPoint;
     fit.noise_spread_per_point = meet(shares, other, RankShares::kAll).noise_spread - fit.noise_spread.value;
   }
   if (fit.drift.fitted && fit.drift.value > 0.0) {
-    Aims other = aims;
+    FitTargets other = fit_targets;
     for (std::size_t depth = 1; depth < other.chain.size(); ++depth) other.chain[depth] += kPoint;
     fit.drift_per_point = meet(shares, other, RankShares::kAll).drift - fit.drift.value;
   }
 }
 
-FigureRole role_of(const Aims& aims, std::size_t depth, std::size_t rank) {
-  if (depth == 0) return rank == 0 || aims.rank_count == 2 ? FigureRole::fitted : FigureRole::together;
+FigureRole role_of(const FitTargets& fit_targets, std::size_t depth, std::size_t rank) {
+  if (depth == 0) return rank == 0 || fit_targets.rank_count == 2 ? FigureRole::fitted : FigureRole::together;
   if (rank > 0) return FigureRole::predicted;
-  return aims.chain.size() == 2 ? FigureRole::fitted : FigureRole::together;
+  return fit_targets.chain.size() == 2 ? FigureRole::fitted : FigureRole::together;
 }
 
-void add_figures(TableFit& fit, const RankShares& shares, const Aims& aims, const TableValues& values) {
+void add_figures(TableFit& fit, const RankShares& shares, const FitTargets& fit_targets, const TableValues& values) {
   const std::vector<std::vector<double>>& table = fit.record.acceptance;
   const std::vector<double> chain = chain_of(shares, values, table.size(), RankShares::kAll);
   std::size_t same = 0;  // figures of the depth added last
@@ -311,7 +321,7 @@ void add_figures(TableFit& fit, const RankShares& shares, const Aims& aims, cons
     const std::vector<double> found =
         values.persistence > 0.0 ? std::vector<double>{chain[depth]} : shares.at(values, depth, table[depth].size());
     for (std::size_t rank = 0; rank < found.size(); ++rank)
-      fit.figures.push_back({depth + 1, depth + 1, rank + 1, table[depth][rank], found[rank], role_of(aims, depth, rank)});
+      fit.figures.push_back({depth + 1, depth + 1, rank + 1, table[depth][rank], found[rank], role_of(fit_targets, depth, rank)});
     same = found.size();
   }
 }
@@ -331,26 +341,28 @@ TableFit fit_table(const TableRecord& record, std::uint64_t seed) {
   std::size_t ranks = 1;
   for (const std::vector<double>& row : record.acceptance) ranks = std::max(ranks, row.size());
   const RankShares& shares = rank_shares(record.kind, ranks, seed);
-  const Aims aims = aims_of(record);
-  const TableValues values = meet(shares, aims, RankShares::kAll);
+  const FitTargets fit_targets = fit_targets_of(record);
+  const TableValues values = meet(shares, fit_targets, RankShares::kAll);
   TableFit fit;
   fit.record = record;
   fit.sigma = {values.sigma, kUnknown, values.sigma > SpreadValues().sigma};
   fit.noise = {values.noise, kUnknown, !fit.sigma.fitted || values.noise != kSurestNoise};
-  fit.noise_spread = {values.noise_spread, kUnknown, aims.rank_count > 1 || (aims.rises && aims.chain.size() >= kDepthsOfSpread)};
-  fit.drift = {values.drift, kUnknown, aims.chain.size() > 1 && !aims.rises};
-  fit.persistence = {values.persistence, kUnknown, aims.rises};
-  add_errors(fit, shares, aims);
-  add_slopes(fit, shares, aims);
-  const std::vector<double> found = shares.at(values, 0, aims.rank_count);
-  fit.moments.push_back({"rank 1 at depth 1", aims.first, first_share(shares, values, aims.chain.size(), RankShares::kAll)});
-  if (aims.rank_count > 1)
-    fit.moments.push_back({fmt::format("no rank of {} at depth 1", aims.rank_count), 1.0 - aims.ranks,
+  fit.noise_spread = {values.noise_spread, kUnknown,
+                      fit_targets.rank_count > 1 || (fit_targets.rises && fit_targets.chain.size() >= kDepthsOfSpread)};
+  fit.drift = {values.drift, kUnknown, fit_targets.chain.size() > 1 && !fit_targets.rises};
+  fit.persistence = {values.persistence, kUnknown, fit_targets.rises};
+  add_errors(fit, shares, fit_targets);
+  add_slopes(fit, shares, fit_targets);
+  const std::vector<double> found = shares.at(values, 0, fit_targets.rank_count);
+  fit.moments.push_back(
+      {"rank 1 at depth 1", fit_targets.first, first_share(shares, values, fit_targets.chain.size(), RankShares::kAll)});
+  if (fit_targets.rank_count > 1)
+    fit.moments.push_back({fmt::format("no rank of {} at depth 1", fit_targets.rank_count), 1.0 - fit_targets.ranks,
                            1.0 - std::accumulate(found.begin(), found.end(), 0.0)});
-  if (aims.chain.size() > 1)
-    fit.moments.push_back({fmt::format("chain of {}, tokens per round", aims.chain.size()), tokens_of(aims.chain),
-                           tokens_of(chain_of(shares, values, aims.chain.size(), RankShares::kAll))});
-  add_figures(fit, shares, aims, values);
+  if (fit_targets.chain.size() > 1)
+    fit.moments.push_back({fmt::format("chain of {}, tokens per round", fit_targets.chain.size()), tokens_of(fit_targets.chain),
+                           tokens_of(chain_of(shares, values, fit_targets.chain.size(), RankShares::kAll))});
+  add_figures(fit, shares, fit_targets, values);
   return fit;
 }
 
@@ -384,21 +396,21 @@ bool TableFit::fails() const {
   return std::any_of(moments.begin(), moments.end(), [](const TableMoment& one) { return missed(one, kRefused); });
 }
 
-bool TableFit::tells_trees() const {
+bool TableFit::determines_trees() const {
   return record.acceptance[0].size() > 1 && (record.kind.temperature == 0.0 || record.kind.likeliest);
 }
 
-bool TableFit::tells_drawn() const { return !record.kind.tells_sigma(); }
+bool TableFit::determines_noise() const { return !record.kind.determines_sigma(); }
 
 std::string TableFit::warning() const {
   std::vector<std::string> lacks;
-  if (!tells_trees())
+  if (!determines_trees())
     lacks.push_back(fmt::format(
         "does not determine {}: rankings of trees of likeliest tokens (tree_dynamic, siblings: top_k and similar) depend on a "
         "default",
         record.kind.temperature == 0.0 || record.kind.likeliest ? "the acceptance of the draft's further ranks"
                                                                 : "the target's sigma"));
-  if (!tells_drawn())
+  if (!determines_noise())
     lacks.push_back(
         fmt::format("describes the draft's likeliest tokens, and does not determine how well the draft knows the target's "
                     "other tokens: rankings of drawn drafts (selection: sampled, block, without_replacement and "
@@ -410,13 +422,13 @@ std::string TableFit::warning() const {
 
 std::string TableFit::left_out() const {
   std::string lines;
-  if (!tells_trees())
+  if (!determines_trees())
     lines += fmt::format(
         "# Omitted: trees of likeliest tokens (tree_dynamic, siblings: top_k and similar), which depend on a "
         "default: the table\n# does not determine {}.\n",
         record.kind.temperature == 0.0 || record.kind.likeliest ? "the acceptance of the draft's further ranks"
                                                                 : "the target's sigma");
-  if (!tells_drawn())
+  if (!determines_noise())
     lines +=
         "# Omitted: drawn drafts (selection: sampled, block, without_replacement and similar). The table describes only "
         "chosen\n# drafts.\n";
@@ -453,7 +465,7 @@ std::string TableFit::yaml() const {
                             .temperature = record.kind.temperature,
                             .chosen = record.kind.likeliest,
                             .context = context,
-                            .trees = tells_trees(),
+                            .trees = determines_trees(),
                             .left_out = left_out()});
 }
 

@@ -66,8 +66,8 @@ struct TableFit {
   // table. Smaller misses of a chain are only reported, by depth too, and the user decides.
   [[nodiscard]] bool fails() const;
   // Whether the table supports rankings of trees of likeliest tokens, and rankings of drawn drafts.
-  [[nodiscard]] bool tells_trees() const;
-  [[nodiscard]] bool tells_drawn() const;
+  [[nodiscard]] bool determines_trees() const;
+  [[nodiscard]] bool determines_noise() const;
   // The methods that the fit cannot distinguish; "" if there are none.
   [[nodiscard]] std::string warning() const;
   // An experiment for `specsim run`. Its sweep omits the methods that warning() names.

@@ -318,21 +318,21 @@ Verdict decide(const spec::Cell& cell, const Prediction& prediction, const Agree
   return rejected ? Verdict::disagree : Verdict::agree;
 }
 
-std::optional<Blindness> blindness(const spec::Cell& cell, const DistributionFacts& facts, const Prediction& prediction,
-                                   const decode::Counts& counts, const Agreement& agreement, double level) {
+std::optional<Underpowered> underpowered(const spec::Cell& cell, const DistributionFacts& facts, const Prediction& prediction,
+                                         const decode::Counts& counts, const Agreement& agreement, double level) {
   const auto rounds = static_cast<double>(counts.rounds);
   constexpr double kSpare = 1.1;
   if (cell.lossless() && !facts.classes.classes.empty() && facts.chi_squared >= kPowerChiSquared) {
     const double leak = agreement.smallest_leak;
     if (leak <= kPowerLeak) return std::nullopt;  // NaN: not even a complete leak would be detected
     const double factor = leak / kPowerLeak;
-    return Blindness{"leak of the draft's distribution", leak, kPowerLeak, kSpare * factor * factor * rounds};
+    return Underpowered{"leak of the draft's distribution", leak, kPowerLeak, kSpare * factor * factor * rounds};
   }
   if (!prediction.known || agreement.smallest_error <= kPowerError) return std::nullopt;
   const double needed =
       counts.rounds == 0 ? kNaN : MeanTest(cell, facts.classes.strata, prediction, counts).rounds_for(kPowerError, level);
-  return Blindness{"error of tokens per round", agreement.smallest_error < 1.0 ? agreement.smallest_error : kNaN, kPowerError,
-                   kSpare * needed};
+  return Underpowered{"error of tokens per round", agreement.smallest_error < 1.0 ? agreement.smallest_error : kNaN, kPowerError,
+                      kSpare * needed};
 }
 
 }  // namespace specsim::judge

@@ -65,7 +65,7 @@ Verdict decide(const spec::Cell& cell, const Prediction& prediction, const Agree
                double level);
 
 // Why a cell is underpowered: the smallest error that its checks detect is larger than allowed.
-struct Blindness {
+struct Underpowered {
   const char* of = "";    // the kind of error, such as "leak of the draft's distribution"
   double smallest = 0.0;  // the smallest error detected with power .99; NaN: none is
   double allowed = 0.0;
@@ -73,7 +73,7 @@ struct Blindness {
 };
 // A lossless verifier of distributions that differ enough (kPowerChiSquared) must detect a leak of kPowerLeak. Any other cell
 // with a prediction must detect an error of tokens per round of kPowerError. nullopt: the cell can do so, or has no prediction.
-std::optional<Blindness> blindness(const spec::Cell& cell, const DistributionFacts& facts, const Prediction& prediction,
-                                   const decode::Counts& counts, const Agreement& agreement, double level);
+std::optional<Underpowered> underpowered(const spec::Cell& cell, const DistributionFacts& facts, const Prediction& prediction,
+                                         const decode::Counts& counts, const Agreement& agreement, double level);
 
 }  // namespace specsim::judge

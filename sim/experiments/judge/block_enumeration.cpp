@@ -43,7 +43,8 @@ class BlockEnumeration final : public TreeEnumeration {
 
 theory::RoundKernel BlockEnumeration::round_kernel(int draft_length, int context, double& error) const {
   const theory::Automaton distributions = automaton(context);
-  const bool alike = context >= 0 || (!rounds().sure_next() && rounds().shape->kind != families::ContextShape::Kind::regimes);
+  const bool alike =
+      context >= 0 || (!rounds().next_context_known() && rounds().shape->kind != families::ContextShape::Kind::regimes);
   if (!joint_ratio_ && alike && distributions.draft.size() == 1) {
     std::vector<theory::WeightedPair> pool;
     for (std::size_t c = 0; c < distributions.target.size(); ++c)
@@ -103,7 +104,7 @@ std::string why_not_followed(const BlockRounds& rounds, bool joint_ratio) {
   }
   const int length = draft_length(*rounds.cell);
   const int vocab = rounds.cell->vocab;
-  const bool alike = !rounds.sure_next() && rounds.shape->kind != families::ContextShape::Kind::regimes;
+  const bool alike = !rounds.next_context_known() && rounds.shape->kind != families::ContextShape::Kind::regimes;
   const double ratios = std::pow(static_cast<double>(vocab) * (rounds.hidden() ? rounds.shape->contexts : 1), length);
   if ((spec::plan_of(*rounds.cell).depths() > 1 || !alike || joint_ratio) && ratios * rounds.shape->contexts > kMostRatios)
     return fmt::format("vocabulary {}, draft_length {}: too many ratios", vocab, length);

@@ -38,7 +38,7 @@ BlockRounds::BlockRounds(const spec::Cell& of_cell)
     : cell(&of_cell),
       shape(&context_shape(of_cell)),
       drafter(&blocks(of_cell).shape()),
-      by_context(sure_next() || shape->kind == Kind::regimes || shape->kind == Kind::requests),
+      by_context(next_context_known() || shape->kind == Kind::regimes || shape->kind == Kind::requests),
       states(by_context ? shape->contexts : 1) {
   if (has_policy(of_cell)) {
     const PolicyTheory* known = policy_theories().find(policy_name(of_cell));

@@ -27,7 +27,7 @@ struct BlockRounds {
   std::vector<int> ranks;                 // [depth]: the highest number of ranks among the children of a node there
 
   // Whether context and token determine the next context, and which one it is.
-  [[nodiscard]] bool sure_next() const {
+  [[nodiscard]] bool next_context_known() const {
     return shape->kind == families::ContextShape::Kind::markov || shape->kind == families::ContextShape::Kind::trace;
   }
   [[nodiscard]] int next(int context, int token) const;

@@ -51,7 +51,7 @@ class CellTheory {
   // Called before see(): the classes that the tokens of this context are counted in.
   virtual void sorted_by(int /*context*/, const theory::TokenClasses& /*classes*/) {}
   // For the verifiers above: the distribution of the token after a fully accepted block; empty: the target's.
-  [[nodiscard]] virtual std::vector<double> behind_block(const verify::PositionDistributions& /*distributions*/) const {
+  [[nodiscard]] virtual std::vector<double> after_block(const verify::PositionDistributions& /*distributions*/) const {
     return {};
   }
   // Does long computations after the last distributions were seen. Called on a worker thread.

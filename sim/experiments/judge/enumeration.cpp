@@ -36,7 +36,7 @@ theory::Automaton Enumeration::automaton(int context) const {
   }
   for (int c = 0; c < distributions.states; ++c)
     for (int x = 0; x < distributions.vocab; ++x)
-      distributions.next.push_back(context < 0 && rounds_.sure_next() ? rounds_.next(c, x) : c);
+      distributions.next.push_back(context < 0 && rounds_.next_context_known() ? rounds_.next(c, x) : c);
   return distributions;
 }
 

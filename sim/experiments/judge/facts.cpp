@@ -35,8 +35,7 @@ void FactsObserver::see(int context, int depth, const verify::PositionDistributi
     facts_.judged_mass.resize(std::max(facts_.judged_mass.size(), static_cast<std::size_t>(depth) + 1));
     add(emitted, facts_.judged_mass[static_cast<std::size_t>(depth)]);
     if (depth == 0)
-      if (const std::vector<double> behind = theory_->behind_block(distributions); !behind.empty())
-        add(behind, facts_.bonus_mass);
+      if (const std::vector<double> behind = theory_->after_block(distributions); !behind.empty()) add(behind, facts_.bonus_mass);
   }
   if (depth == 0) {
     const double share = 1.0 / contexts;

@@ -83,7 +83,7 @@ std::vector<double> PositionRounds::see(int context, int depth, const verify::Po
       modulation_.bonus[at] += distributions.target[x];
     }
   }
-  if (cell_->lossless() || shape_->judged_apart()) return {};
+  if (cell_->lossless() || shape_->judged_separately()) return {};
   return theory::emitted_distribution(judgement);
 }
 

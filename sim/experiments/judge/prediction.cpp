@@ -138,7 +138,7 @@ Prediction predict_named(const spec::Cell& cell, const DistributionFacts& facts,
     inputs.alpha_by_position.push_back(by_depth.size() > 1 ? by_depth[std::min(static_cast<std::size_t>(j), by_depth.size() - 1)]
                                                            : mean_alpha);
   }
-  if (cell.pricing) {
+  if (cell.cost_choice) {
     inputs.target_seconds = cell.cost().pass(cost::Role::target, {cell.workload.batch, 1.0, cell.workload.context, 1.0}).total();
     inputs.draft_seconds = cell.cost().draft_pass(cell.workload, 0, 0.0).total();
     // Closed forms count one pass per token.
@@ -156,8 +156,8 @@ Prediction predict_named(const spec::Cell& cell, const DistributionFacts& facts,
   prediction.speedup = answer.speedup;
   // A form is tested on the figure that it predicts. A speedup or a rate is converted to tokens per round by the ratio model's
   // own time, so that one check serves all forms. Forms that predict a speedup or a rate need a cost.
-  const cost::RoundTime time = cell.pricing ? cell.round_time(0.0) : cost::RoundTime();
-  const double round_time = cell.pricing ? time.total() / time.plain.total() : 1.0;
+  const cost::RoundTime time = cell.cost_choice ? cell.round_time(0.0) : cost::RoundTime();
+  const double round_time = cell.cost_choice ? time.total() / time.plain.total() : 1.0;
   if (answer.speedup)
     prediction.tokens_per_round = *answer.speedup * round_time;
   else if (answer.tokens_per_second)

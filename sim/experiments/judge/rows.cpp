@@ -25,7 +25,7 @@ std::string count_text(double n) { return fmt::format("{:.0f}", n); }
 
 std::string theory_text(const Prediction& prediction, double value) { return prediction.known ? report::csv_real(value) : ""; }
 
-bool in_seconds(const spec::Cell& cell) { return cell.pricing && cell.cost().in_seconds(); }
+bool in_seconds(const spec::Cell& cell) { return cell.cost_choice && cell.cost().in_seconds(); }
 
 std::string ms_text(const Row& row, double seconds) { return in_seconds(*row.cell) ? report::csv_real(1e3 * seconds) : ""; }
 
@@ -37,7 +37,7 @@ std::function<std::string(const Row&)> timed_ms(double (*seconds)(const placemen
 bool judges_jointly(const spec::Cell& cell) { return cell.verifier().demands.joint; }
 
 // The mean over rounds of a figure of their work.
-double mean_work(const Row& row, double (*figure)(const draft::Work&)) {
+double mean_work(const Row& row, double (*figure)(const draft::BlockWork&)) {
   if (!row.cell->judges_blocks() || row.counts.drafted.empty()) {
     const int length = row.cell->draft_length();
     return figure({std::vector<double>(static_cast<std::size_t>(length), 1.0), 1.0 + length});
@@ -49,7 +49,7 @@ double mean_work(const Row& row, double (*figure)(const draft::Work&)) {
   for (std::size_t nodes = 0; nodes < row.counts.drafted.size(); ++nodes) {
     if (row.counts.drafted[nodes] == 0) continue;
     const auto count = static_cast<double>(row.counts.drafted[nodes]);
-    draft::Work work = drafter.work(static_cast<int>(nodes));
+    draft::BlockWork work = drafter.work(static_cast<int>(nodes));
     // all drafted tokens count, even those not verified
     if (shared) work.pass_rows = drafter.work(drafter.shape().nodes).pass_rows;
     sum += count * figure(work);
@@ -93,16 +93,16 @@ double Row::full_rate() const {
 }
 
 double Row::verified_rows() const {
-  return mean_work(*this, [](const draft::Work& w) { return w.verified_rows; });
+  return mean_work(*this, [](const draft::BlockWork& w) { return w.verified_rows; });
 }
 
 cost::RoundTime Row::round_time() const {
-  return cell->pricing ? cell->round_time(full_rate(), counts.drafted, counts.passes) : cost::RoundTime();
+  return cell->cost_choice ? cell->round_time(full_rate(), counts.drafted, counts.passes) : cost::RoundTime();
 }
 
 double Row::speedup_per_token() const {
   // Without a cost, tokens per round would be mistaken for a speedup. A placement that drafts nothing has no rounds to speed up.
-  if (!cell->pricing || (cell->placement && !cell->placement->setting.placement->speculates())) return std::nan("");
+  if (!cell->cost_choice || (cell->placement && !cell->placement->setting.placement->speculates())) return std::nan("");
   return cost::speedup(round_time(), 1.0);
 }
 
@@ -117,9 +117,10 @@ const std::vector<report::Column<Row>>& columns() {
       {"emitted", "tokens", "accepted + 1 for each whole round", [](const Row& r) { return std::to_string(r.counts.emitted); }},
       {"draft_passes", "1", "sequential passes of the draft model in a round, mean over rounds",
        [](const Row& r) {
-         return report::csv_real(r.counts.passes.any() ? mean_passes(r.counts.passes) : mean_work(r, [](const draft::Work& w) {
-           return static_cast<double>(w.pass_rows.size());
-         }));
+         return report::csv_real(r.counts.passes.any() ? mean_passes(r.counts.passes)
+                                                       : mean_work(r, [](const draft::BlockWork& w) {
+                                                           return static_cast<double>(w.pass_rows.size());
+                                                         }));
        }},
       {"verified_rows", "tokens", "tokens per sequence in the target's pass, all through the LM head, mean over rounds",
        [](const Row& r) { return report::csv_real(r.verified_rows()); }},
@@ -230,7 +231,7 @@ void judge_rows(std::vector<Row>& rows, const FactsOfCells& facts) {
     row.agreement = judge_cell(*row.cell, own, row.judged_by, row.counts, level);
     const Agreement exact = judge_cell(*row.cell, own, row.exact, row.counts, level);
     row.verdict = decide(*row.cell, row.judged_by, exact, row.agreement, level);
-    row.blindness = blindness(*row.cell, own, row.judged_by, row.counts, row.agreement, level);
+    row.underpowered = underpowered(*row.cell, own, row.judged_by, row.counts, row.agreement, level);
     row.chi_squared = own.chi_squared;
     row.kl = own.kl;
   }

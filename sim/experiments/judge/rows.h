@@ -22,7 +22,7 @@ struct Row {
   Prediction judged_by;  // the closed form that `theory:` names, by default the exact theory
   Agreement agreement;   // agreement of the counts with judged_by
   Verdict verdict = Verdict::no_theory;
-  std::optional<Blindness> blindness;  // why the cell is underpowered; nullopt: it is not
+  std::optional<Underpowered> underpowered;  // why the cell is underpowered; nullopt: it is not
   double chi_squared = 0.0;
   double kl = 0.0;
   std::optional<placement::Comparison> timed;  // if the config has a placement and the cost model is in seconds

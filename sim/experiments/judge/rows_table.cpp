@@ -61,8 +61,8 @@ struct Axes {
 };
 
 // The columns of an experiment's table.
-struct Shown {
-  bool priced = false;
+struct ShownColumns {
+  bool has_cost = false;
   bool timed = false;  // a placement was simulated
   bool checks = false;
 };
@@ -87,14 +87,14 @@ void add_check_cells(const Row& first, const Row& row, std::vector<std::string>&
   line.emplace_back(to_text(row.verdict));
 }
 
-report::Table figures_of(const std::vector<Row>& rows, const Axes& axes, const Shown& shown) {
+report::Table figures_of(const std::vector<Row>& rows, const Axes& axes, const ShownColumns& shown) {
   std::vector<report::Head> heads = {{"cell"}};
   const auto add_heads = [&](const auto& names) {
     for (const auto& name : names) heads.push_back({name});
   };
   add_heads(axes.heads);
   add_heads(std::array{"alpha", "acc/drafted", "tokens/round", "+-95%"});
-  if (shown.priced) add_heads(std::array{"speedup", "+-95%"});
+  if (shown.has_cost) add_heads(std::array{"speedup", "+-95%"});
   if (shown.timed) add_heads(std::array{"e2e speedup", "TTFT ms", "TPOT p50 ms"});
   if (shown.checks) add_heads(std::array{"theory", "draws", "z", "p accepted", "p output", "leak seen", "verdict"});
   report::Table table(heads, {.keys = 1 + axes.paths.size()});
@@ -107,7 +107,7 @@ report::Table figures_of(const std::vector<Row>& rows, const Axes& axes, const S
     add(row.draft_efficiency(), "{:.4f}");
     add(row.tokens_per_round(), "{:.4f}");
     add(half_width(row, row.tokens_per_round_estimate()), "{:.4f}");
-    if (shown.priced) {
+    if (shown.has_cost) {
       const report::Estimate speedup = row.speedup_estimate();
       add(speedup.value, "{:.4f}");
       add(half_width(row, speedup), "{:.4f}");
@@ -158,12 +158,12 @@ std::string draw_text(const std::vector<Row>& rows, const Axes& axes, const std:
 std::string table_of_one(const std::vector<Row>& rows, bool with_checks, const std::vector<DrawSpread>& spreads) {
   const auto any = [&](const auto& holds) { return std::any_of(rows.begin(), rows.end(), holds); };
   const Axes axes(rows);
-  const Shown shown{any([](const Row& row) { return row.cell->pricing.has_value(); }),
-                    any([](const Row& row) { return row.timed.has_value(); }), with_checks};
+  const ShownColumns shown{any([](const Row& row) { return row.cell->cost_choice.has_value(); }),
+                           any([](const Row& row) { return row.timed.has_value(); }), with_checks};
   std::string text = figures_of(rows, axes, shown).text(output_width());
   if (any([](const Row& row) { return row.timed && std::isnan(row.timed->run.time_per_output_token.p50); }))
     text += "TPOT -: no answer has a second token (output_tokens is 1, or an end token came first)\n";
-  if (shown.priced)
+  if (shown.has_cost)
     text += fastest_text(rows, axes, shown.timed);
   else
     text += "no speedup: the config names no cost (cost: {model: ...}), and tokens per round do not include the time of drafts\n";
@@ -183,7 +183,7 @@ std::vector<const Row*> by_speedup(const Row* begin, const Row* end) {
   std::vector<const Row*> order;
   for (const Row* row = begin; row != end; ++row) {
     const spec::PolicyChoice* policy = row->cell->policy();
-    if (row->counts.rounds > 0 && !std::isnan(speedup_of(*row)) && (policy == nullptr || !policy->part->foresees()))
+    if (row->counts.rounds > 0 && !std::isnan(speedup_of(*row)) && (policy == nullptr || !policy->part->uses_forecasts()))
       order.push_back(row);
   }
   std::stable_sort(order.begin(), order.end(), [](const Row* a, const Row* b) { return speedup_of(*a) > speedup_of(*b); });

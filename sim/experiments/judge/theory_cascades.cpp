@@ -29,7 +29,7 @@ TheoryEntry speculative_cascade_theory() {
                                               return std::vector<std::vector<double>>{
                                                   theory::judge_token(cascade(distributions), distributions.drafted).accepted};
                                             },
-                                            Admitting{admits, residual}});
+                                            TokenwiseRule{admits, residual}});
           }};
 }
 

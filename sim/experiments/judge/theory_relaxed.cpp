@@ -18,7 +18,7 @@ TheoryEntry relaxed_threshold_theory() {
       {},
       [](const spec::Cell& cell) -> Coverage {
         BlockRounds rounds(cell);
-        if (rounds.sure_next()) return {nullptr, kMoves};
+        if (rounds.next_context_known()) return {nullptr, kMoves};
         if (figures_of(rounds).gap) return {nullptr, "the tree skips ranks"};
         const double single = verifier_arguments(cell).number("single");
         const double accumulated = verifier_arguments(cell).number("acc");
@@ -39,7 +39,7 @@ TheoryEntry relaxed_top_n_theory() {
           {},
           [](const spec::Cell& cell) -> Coverage {
             BlockRounds rounds(cell);
-            if (rounds.sure_next()) return {nullptr, kMoves};
+            if (rounds.next_context_known()) return {nullptr, kMoves};
             const auto n = static_cast<int>(verifier_arguments(cell).integer("n"));
             const double delta = verifier_arguments(cell).number("delta");
             const auto admits = [n, delta](const verify::PositionDistributions& distributions) {
@@ -52,7 +52,7 @@ TheoryEntry relaxed_top_n_theory() {
                                               return theory::first_accepted(admits(distributions), distributions.drafted, 1,
                                                                             theory::TreeSampling::with_replacement);
                                             },
-                                            Admitting{admits, likeliest, likeliest}});
+                                            TokenwiseRule{admits, likeliest, likeliest}});
           }};
 }
 

@@ -107,7 +107,7 @@ TheoryEntry typical_medusa_theory() {
           {},
           [](const spec::Cell& cell) -> Coverage {
             BlockRounds rounds(cell);
-            if (rounds.sure_next())
+            if (rounds.next_context_known())
               return {nullptr, "theory does not cover contexts that follow the tokens under a verifier that emits other tokens"};
             if (!rounds.is_chain() || rounds.guesses_ahead()) {
               std::string why = why_not_enumerated(rounds);
@@ -127,7 +127,7 @@ TheoryEntry typical_medusa_theory() {
                                               return theory::first_accepted(admits(distributions), distributions.drafted,
                                                                             children, sampling);
                                             },
-                                            Admitting{admits, likeliest, likeliest}});
+                                            TokenwiseRule{admits, likeliest, likeliest}});
           }};
 }
 

@@ -23,7 +23,7 @@ class TreeWalk final : public CellTheory {
  public:
   TreeWalk(BlockRounds rounds, NodeTheory rule);
   std::vector<double> see(int context, int depth, const verify::PositionDistributions& distributions) override;
-  [[nodiscard]] std::vector<double> behind_block(const verify::PositionDistributions& distributions) const override {
+  [[nodiscard]] std::vector<double> after_block(const verify::PositionDistributions& distributions) const override {
     return admitting() != nullptr && admitting()->bonus ? admitting()->bonus(distributions) : std::vector<double>();
   }
   void sorted_by(int /*context*/, const theory::TokenClasses& classes) override { classes_ = classes; }
@@ -45,7 +45,7 @@ class TreeWalk final : public CellTheory {
   // The effect on the state of an outcome with these masses by token.
   void spread(int context, const std::vector<double>& mass, theory::StateMatrix& moves) const;
   [[nodiscard]] theory::RoundKernel walked(int draft_length) const;
-  [[nodiscard]] const Admitting* admitting() const { return std::get_if<Admitting>(&rule_.otherwise); }
+  [[nodiscard]] const TokenwiseRule* admitting() const { return std::get_if<TokenwiseRule>(&rule_.otherwise); }
   // Whether see() can return the distribution of a judged token, independent of earlier judgements: for chains in identical
   // contexts.
   [[nodiscard]] bool tells_judged() const {
@@ -55,7 +55,7 @@ class TreeWalk final : public CellTheory {
   // Whether the emitted tokens of a round are gathered by class: for lossy rules, if rounds are identically distributed and
   // independent.
   [[nodiscard]] bool sorts_tokens() const {
-    return !std::holds_alternative<TargetsRest>(rule_.otherwise) && !tells_judged() && !rounds_.by_context &&
+    return !std::holds_alternative<ResidualRule>(rule_.otherwise) && !tells_judged() && !rounds_.by_context &&
            rounds_.shape->contexts > 0 && !has_policy(*rounds_.cell);
   }
   void sort_tokens(const verify::PositionDistributions& distributions, const std::vector<std::vector<double>>& accepted,
@@ -90,7 +90,7 @@ TreeWalk::TreeWalk(BlockRounds rounds, NodeTheory rule)
 void TreeWalk::spread(int context, const std::vector<double>& mass, theory::StateMatrix& moves) const {
   const std::size_t states = index_of(rounds_.states);
   const std::size_t row = rounds_.by_context ? index_of(context) * states : 0;
-  if (rounds_.sure_next()) {
+  if (rounds_.next_context_known()) {
     for (std::size_t x = 0; x < mass.size(); ++x) moves[row + index_of(rounds_.next(context, static_cast<int>(x)))] += mass[x];
     return;
   }
@@ -138,7 +138,7 @@ std::vector<double> TreeWalk::see(int context, int depth, const verify::Position
   for (const double share : looked_at) entropy -= share > 0.0 ? share * std::log(share) : 0.0;
   const bool sorts = sorts_tokens() && !classes_.class_of.empty();
   if (sorts && depth == 0) {
-    const std::vector<double> bonus = behind_block(distributions);
+    const std::vector<double> bonus = after_block(distributions);
     const std::vector<double> behind =
         classes_.masses(bonus.empty() ? std::vector<double>(distributions.target.begin(), distributions.target.end()) : bonus);
     behind_.resize(classes_.count, 0.0);
@@ -297,7 +297,7 @@ Coverage walk_admitting(BlockRounds rounds, MassByToken admits) {
                  return std::vector<std::vector<double>>{
                      theory::judge_accepting(admits(distributions), distributions.drafted, distributions.target).accepted};
                },
-               Admitting{admits, residual}});
+               TokenwiseRule{admits, residual}});
 }
 
 Coverage walk_first_admitted(BlockRounds rounds, MassByToken admits) {
@@ -309,7 +309,7 @@ Coverage walk_first_admitted(BlockRounds rounds, MassByToken admits) {
                                     return theory::first_accepted(admits(distributions), distributions.drafted, children,
                                                                   sampling);
                                   },
-                                  Admitting{admits, target}});
+                                  TokenwiseRule{admits, target}});
 }
 
 }  // namespace specsim::judge

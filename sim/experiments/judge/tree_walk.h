@@ -16,9 +16,9 @@ using MassByRank = std::function<std::vector<std::vector<double>>(const verify::
 
 // The token that follows at a node where no child is accepted.
 // Lossless rules: the target's distribution less the accepted tokens.
-struct TargetsRest {};
+struct ResidualRule {};
 // Lossy rules that judge each drafted token separately.
-struct Admitting {
+struct TokenwiseRule {
   MassByToken admits;       // the acceptance of each drafted token
   MassByToken final_token;  // the distribution of the next token, independent of the draft
   MassByToken bonus = {};   // of the token after a fully accepted block; empty: the target's own sample
@@ -32,7 +32,7 @@ struct RejectedMass {
 // The action of such a verifier at a node.
 struct NodeTheory {
   MassByRank accepted;  // P(the child of that rank is the accepted one, and is that token)
-  std::variant<TargetsRest, Admitting, RejectedMass> otherwise = TargetsRest{};
+  std::variant<ResidualRule, TokenwiseRule, RejectedMass> otherwise = ResidualRule{};
   // True: which sibling is accepted makes no difference, and accepted() puts all mass into [0][0].
   bool siblings_alike = false;
 };

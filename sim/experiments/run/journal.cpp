@@ -85,7 +85,7 @@ std::string changed_origin(const std::vector<std::string>& told, const Origin& o
 
 }  // namespace
 
-std::string Journal::sealed(const std::string& body) const {
+std::string Journal::with_checksum(const std::string& body) const {
   return fmt::format("{} #{:016x}", body, rng::hash_text(body, seed_));
 }
 
@@ -98,8 +98,8 @@ Journal::Journal(std::string path, const Origin& origin, bool resume, const std:
     // Truncates a half-written line that a crash left.
     if (ftruncate(file_, static_cast<off_t>(good_bytes)) != 0 || lseek(file_, 0, SEEK_END) < 0) fail_journal(path_, errno);
     if (good_bytes == 0) {
-      std::string text = sealed(title(origin)) + "\n";
-      for (const std::string& line : origin_lines(origin)) text += sealed(line) + "\n";
+      std::string text = with_checksum(title(origin)) + "\n";
+      for (const std::string& line : origin_lines(origin)) text += with_checksum(line) + "\n";
       write_text(text);
     }
   } catch (...) {
@@ -157,8 +157,8 @@ std::uint64_t Journal::read(const Origin& origin, const std::function<void(const
     ++number;
     if (number == 1 && !body.starts_with("specsim journal "))
       throw BadInput({path_, 1, 0}, "is no journal of a run, allowed: another --out, or --force to replace it");
-    if (number == 1 && line != sealed(title(origin))) throw BadInput({path_, 1, 0}, kAnotherRun);
-    if (number > 1 && line != sealed(body)) {
+    if (number == 1 && line != with_checksum(title(origin))) throw BadInput({path_, 1, 0}, kAnotherRun);
+    if (number > 1 && line != with_checksum(body)) {
       if (damaged_++ == 0) first_damaged_ = number;
       continue;
     }
@@ -196,7 +196,7 @@ void Journal::write_text(const std::string& text) {
 void Journal::append(std::uint64_t cell, std::uint64_t slab, const std::string& counts) {
   struct stat found {};
   lost_ = lost_ || (fstat(file_, &found) == 0 && found.st_nlink == 0);
-  if (!lost_) write_text(sealed(fmt::format("{} {} {}", cell, slab, counts)) + "\n");
+  if (!lost_) write_text(with_checksum(fmt::format("{} {} {}", cell, slab, counts)) + "\n");
 }
 
 std::string pack_counts(const decode::Counts& counts) {

@@ -38,7 +38,7 @@ class Journal {
   [[nodiscard]] int first_damaged() const { return first_damaged_; }
 
  private:
-  [[nodiscard]] std::string sealed(const std::string& body) const;
+  [[nodiscard]] std::string with_checksum(const std::string& body) const;
   void open_file(bool resume);
   // Returns the end of the last whole line of this run.
   std::uint64_t read(const Origin& origin, const std::function<void(const Record&)>& replay);

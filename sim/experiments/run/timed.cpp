@@ -4,7 +4,7 @@
 
 namespace specsim::run {
 
-bool is_timed(const spec::Cell& cell) { return cell.placement && cell.pricing && cell.cost().in_seconds(); }
+bool is_timed(const spec::Cell& cell) { return cell.placement && cell.cost_choice && cell.cost().in_seconds(); }
 
 placement::Comparison time_cell(const spec::Cell& cell, const decode::Prepared& tables, engine::Timeline* timeline) {
   return placement::compare(cell.placement->setting, cell.cost(),
@@ -16,7 +16,7 @@ placement::Comparison time_cell(const spec::Cell& cell, const decode::Prepared& 
 void check_traceable(const spec::Cell& cell, const Location& where) {
   if (!cell.placement)
     throw BadInput(where, "given with a config that has no placement, allowed: with placement: {kind: NAME, ...}");
-  if (!cell.pricing || !cell.cost().in_seconds())
+  if (!cell.cost_choice || !cell.cost().in_seconds())
     throw BadInput(where, "given with a cost model that knows only ratios, allowed: one in seconds");
 }
 

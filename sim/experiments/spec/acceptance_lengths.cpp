@@ -52,13 +52,13 @@ LengthRates rates_of_lengths(const Value& lengths, const std::string& key, const
     const std::optional<double> length = config::as_number(drafted[i]);
     if (!length || !allowed.contains(*length) || *length != std::floor(*length) || *length <= before)
       throw BadInput(drafted[i].where,
-                     fmt::format("draft_length is {}, allowed: an integer in [1, {}]{}", config::found_text(drafted[i]),
+                     fmt::format("draft_length is {}, allowed: an integer in [1, {}]{}", config::description_of_found(drafted[i]),
                                  kMaxDraftLength, before > 0 ? fmt::format(" above the one before, {}", before) : ""));
     const std::optional<double> mean = config::as_number(means[i]);
     if (!mean || !config::between(own, *length + own).contains(*mean))
       throw BadInput(means[i].where, fmt::format("{} is {}, allowed at draft length {}: a number in [{}, {}] (the target's own "
                                                  "token is {})",
-                                                 key, config::found_text(means[i]), *length, own, *length + own,
+                                                 key, config::description_of_found(means[i]), *length, own, *length + own,
                                                  drafted_only ? "not counted" : "counted"));
     const int positions = static_cast<int>(*length) - before;
     const double gain = *mean - own - accepted_before;
@@ -67,8 +67,8 @@ LengthRates rates_of_lengths(const Value& lengths, const std::string& key, const
       throw BadInput(means[i].where,
                      fmt::format("{} {} at draft length {} follows {:g} at {}, allowed: {:g} to {:.4g}, since position {} is "
                                  "accepted in a share of {:.4g}",
-                                 key, config::found_text(means[i]), *length, accepted_before + own, before, accepted_before + own,
-                                 accepted_before + own + reached * positions, before, reached));
+                                 key, config::description_of_found(means[i]), *length, accepted_before + own, before,
+                                 accepted_before + own, accepted_before + own + reached * positions, before, reached));
     const double rate = reached > 0.0 ? rate_for(gain, reached, positions) : 0.0;
     for (int position = 0; position < positions; ++position) {
       result.rates.push_back(rate);

@@ -108,7 +108,7 @@ struct CountedRounds {
 
 // A round whose block has `nodes` nodes.
 cost::RoundTime block_time(const Cell& cell, int nodes, double full_rate) {
-  const draft::Work work = cell.block()->drafter->work(nodes);
+  const draft::BlockWork work = cell.block()->drafter->work(nodes);
   cost::RoundTime time = cost::block_time(cell.cost(), cell.workload, work.pass_rows, work.verified_rows, full_rate);
   reuse(work.reused, time);
   time.draft += beyond_verification(cell, work.meanwhile_rows, time.verify);
@@ -200,13 +200,13 @@ const config::Arguments& Cell::verifier_arguments() const {
 }
 
 const cost::CostModel& Cell::cost() const {
-  SPECSIM_CHECK(pricing.has_value(), "{} cell {} has no cost", experiment, index);
-  return *pricing->part;
+  SPECSIM_CHECK(cost_choice.has_value(), "{} cell {} has no cost", experiment, index);
+  return *cost_choice->part;
 }
 
 std::vector<std::string> Cell::warnings() const {
   std::vector<std::string> list;
-  if (pricing) {
+  if (cost_choice) {
     list = cost().warnings();
     if (const cost::Deployment* const deployment = cost().deployment())
       for (std::string& doubt : doubtful_proposals(deployment->engine)) list.push_back(std::move(doubt));
@@ -247,7 +247,7 @@ cost::RoundTime Cell::round_time(double full_rate, const std::vector<std::uint64
 
 cost::RoundTime Cell::shared_round_time(double full_rate, double verified) const {
   const draft::BlockDrafter& drafter = *block()->drafter;
-  const draft::Work work = drafter.work(drafter.shape().nodes);
+  const draft::BlockWork work = drafter.work(drafter.shape().nodes);
   cost::RoundTime time = cost::block_time(cost(), workload, work.pass_rows, 1.0 + verified, full_rate);
   reuse(work.reused, time);
   return time;

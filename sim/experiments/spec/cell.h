@@ -59,7 +59,7 @@ struct BlockMethod {
 using Method = std::variant<ChainMethod, BlockMethod>;
 
 // Its GPU and models: CostModel::deployment().
-using Pricing = Chosen<cost::CostEntry, cost::CostModel>;
+using CostChoice = Chosen<cost::CostEntry, cost::CostModel>;
 
 // The placement, and the batch that it serves.
 struct PlacementChoice {
@@ -109,7 +109,7 @@ struct Cell {
   std::uint32_t sequence_rounds = 64;                      // rounds of each independent sequence, if there are no requests
   std::shared_ptr<const families::ContextModel> contexts;  // the pairs of distributions, and how they change along the text
   Method method;
-  std::optional<Pricing> pricing;  // nullopt: the config names no cost, so results contain no times
+  std::optional<CostChoice> cost_choice;  // nullopt: the config names no cost, so results contain no times
   cost::Workload workload;
   std::optional<PlacementChoice> placement;
   TheoryChoice theory;

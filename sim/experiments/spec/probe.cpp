@@ -64,7 +64,7 @@ double most_context(const Cell& cell) {
 
 // A draft on its own GPU does not use the target's memory. The memory of a device across a network is unknown.
 std::optional<cost::MemoryBudget> misfit(const Cell& cell) {
-  if (!cell.pricing) return std::nullopt;
+  if (!cell.cost_choice) return std::nullopt;
   std::vector<cost::Kept> memories = {cost::Kept::both};
   const placement::Placement* placed = cell.placement ? cell.placement->setting.placement.get() : nullptr;
   if (cell.draft_length() == 0 || (placed != nullptr && !placed->speculates()))

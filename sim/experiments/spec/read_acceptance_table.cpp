@@ -99,7 +99,7 @@ double probability(const Value& value, const char* what) {
   }
   if (!x || !config::between(0, 1).contains(*x))
     throw BadInput(value.where, fmt::format("{} is {}, allowed: a number in [0, 1], or a percentage, as 81%", what,
-                                            config::found_text(value)));
+                                            config::description_of_found(value)));
   return *x;
 }
 
@@ -257,7 +257,7 @@ AcceptanceTable read_acceptance_table(const Value& value) {
   if (!of_lengths && (!table.is_list() || table.items.empty()))
     throw BadInput(table.where, fmt::format("{} is {}, allowed: a list with an entry for each depth, of a number or a list of "
                                             "numbers by rank",
-                                            form.key, config::found_text(table)));
+                                            form.key, config::description_of_found(table)));
   AcceptanceTable made{.acceptance = {},
                        .about = about(file),
                        .note = file.text("note"),

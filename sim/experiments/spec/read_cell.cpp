@@ -124,7 +124,7 @@ void note_limits_of_distributions(Cell& cell) {
   if (verifier == "lenience")
     note("verifier lenience accepts more of synthetic distributions than of a recorded pair that they were fitted to");
   if (verifier == "kseq") note("verifier kseq gains less from several chains on synthetic distributions than published");
-  const cost::Deployment* const deployment = cell.pricing ? cell.cost().deployment() : nullptr;
+  const cost::Deployment* const deployment = cell.cost_choice ? cell.cost().deployment() : nullptr;
   const bool head = deployment != nullptr && deployment->draft && deployment->draft->fused_inputs > 0.0;
   const draft::BlockDrafter::Shape* const shape = cell.block() != nullptr ? &cell.block()->drafter->shape() : nullptr;
   if (head && shape != nullptr && shape->siblings != tokens::Siblings::point_mass && shape->nodes > cell.draft_length())
@@ -193,7 +193,7 @@ std::string why_not_ahead(const BlockMethod& block) {
     return refused(
         "drafter", block.drafter.name(),
         "which drafts from the target's state at the text's end, and after a block that state exists only once it is judged");
-  if (shape.looks_behind || shape.target_ranks > 0)
+  if (shape.looks_past_block || shape.target_ranks > 0)
     return refused("drafter", block.drafter.name(),
                    "which drafts the predictions of the target's pass over the block before, and that pass has not ended");
   if (block.drafter->start() != nullptr)
@@ -203,7 +203,7 @@ std::string why_not_ahead(const BlockMethod& block) {
   if (block.policy->part->sequences() > 1 && block.policy->part->follows_acceptance())
     return refused("policy", block.policy->name(),
                    "which sets the batch's draft length by the acceptance of all sequences, and that is not known yet");
-  if (block.policy->part->foresees())
+  if (block.policy->part->uses_forecasts())
     return refused("policy", block.policy->name(),
                    "which ends each block where it will be rejected, so drafts after it are never used");
   return "";
@@ -233,9 +233,9 @@ std::string why_not_placed(const placement::Placement& placement, const Cell& ce
         block->drafter.name());
   if (placement.drafts_ahead()) return why_not_ahead(*block);
   const draft::BlockDrafter::Shape& shape = drafter.shape();
-  const cost::Deployment* const deployment = cell.pricing ? cell.cost().deployment() : nullptr;
+  const cost::Deployment* const deployment = cell.cost_choice ? cell.cost().deployment() : nullptr;
   const bool head = deployment != nullptr && deployment->draft && deployment->draft->on_target();
-  if (placement.draft_elsewhere() && ((shape.on_target_state && !head) || shape.looks_behind || shape.target_ranks > 0))
+  if (placement.draft_elsewhere() && ((shape.on_target_state && !head) || shape.looks_past_block || shape.target_ranks > 0))
     return fmt::format(
         "with drafter {}, which drafts from the target's {}; allowed: {}a placement with the draft on the target's GPUs",
         block->drafter.name(),
@@ -265,7 +265,7 @@ void read_placement(const Value& section, const config::Arguments& workload, Cel
                                                         : kOutputTokens;
   setting.end_token_rate = workload.number("end_token_rate");
   setting.vocab = cell.vocab;
-  const cost::Deployment* deployment = cell.pricing ? cell.cost().deployment() : nullptr;
+  const cost::Deployment* deployment = cell.cost_choice ? cell.cost().deployment() : nullptr;
   if (deployment != nullptr && deployment->draft)
     setting.states = {deployment->draft->state_bytes(), deployment->draft->layers > 0.0};
   // Acceptance comes from the config's small vocabulary; the network carries the named model's probabilities.
@@ -293,7 +293,7 @@ void read_placement(const Value& section, const config::Arguments& workload, Cel
     diagnostics.add(section.where, fmt::format("placement {} {}", entry->info.name, why));
     return;
   }
-  if (cell.pricing && cell.cost().in_seconds()) {
+  if (cell.cost_choice && cell.cost().in_seconds()) {
     try {
       // Times are integers in picoseconds with 64 bits, and so are their sums.
       constexpr double kLongest = 4e6;
@@ -343,7 +343,7 @@ TheoryChoice read_theory(const Value& section, const Cell* cell, Diagnostics& di
     try {
       const theory::ClosedFormPrediction answer =
           form->evaluate({0.5, std::vector<double>(static_cast<std::size_t>(length), 0.5), length, 0.1, 0.1, 1.0});
-      if (!cell->pricing && (answer.speedup || answer.tokens_per_second))
+      if (!cell->cost_choice && (answer.speedup || answer.tokens_per_second))
         diagnostics.add(theory.where("name"),
                         fmt::format("closed form {} predicts a speedup, but the config has no cost, allowed: "
                                     "with cost: {{model: NAME, ...}}",
@@ -378,17 +378,17 @@ Places places_of(const Value& config) {
           at("placement.kind")};
 }
 
-std::optional<Pricing> read_pricing(const Value& section, ReadCache& cache, Diagnostics& diagnostics) {
-  Pricing& pricing = cache.pricings[config::to_canonical_text(section)];
-  if (pricing.part == nullptr) {
+std::optional<CostChoice> read_cost(const Value& section, ReadCache& cache, Diagnostics& diagnostics) {
+  CostChoice& cost_choice = cache.cost_choices[config::to_canonical_text(section)];
+  if (cost_choice.part == nullptr) {
     config::Choice<cost::CostEntry> choice = config::choose(cost::cost_models(), section, "model", "cost", diagnostics);
     if (choice.entry != nullptr) {
       std::shared_ptr<const cost::CostModel> model = choice.entry->make(choice.arguments, diagnostics);
       check_engine_names(model.get(), diagnostics);
-      pricing = {choice.entry, std::move(choice.arguments), std::move(model)};
+      cost_choice = {choice.entry, std::move(choice.arguments), std::move(model)};
     }
   }
-  return pricing.part != nullptr ? std::optional(pricing) : std::nullopt;
+  return cost_choice.part != nullptr ? std::optional(cost_choice) : std::nullopt;
 }
 
 // "chain draft_length 4": a part's name, and its parameters as written.
@@ -462,9 +462,9 @@ Cell read_cell(const Value& config, ReadCache& cache, Diagnostics& diagnostics) 
 
   const config::Arguments workload = read_workload(top.value("workload"), diagnostics);
   cell.workload = {static_cast<double>(workload.integer("batch")), static_cast<double>(workload.integer("context_length"))};
-  if (top.has("cost")) cell.pricing = read_pricing(top.value("cost"), cache, diagnostics);
+  if (top.has("cost")) cell.cost_choice = read_cost(top.value("cost"), cache, diagnostics);
 
-  if (diagnostics.empty() && cell.pricing) check_cost(cell, diagnostics);
+  if (diagnostics.empty() && cell.cost_choice) check_cost(cell, diagnostics);
   if (diagnostics.empty()) add_policy(parts, cell, diagnostics);
   if (diagnostics.empty() && cell.judges_blocks()) check_block(cell, *cell.block(), diagnostics);
   if (diagnostics.empty() && cell.contexts != nullptr) check_ranked(cell, diagnostics);

@@ -15,7 +15,7 @@ namespace specsim::spec {
 // Objects that cells of a sweep share, so that they and their files are read once: cost models by their section, with remembered
 // passes, and distributions by theirs.
 struct ReadCache {
-  std::map<std::string, Pricing> pricings;
+  std::map<std::string, CostChoice> cost_choices;
   std::map<std::string, std::shared_ptr<const families::ContextModel>> contexts;  // [pair and context]
 };
 

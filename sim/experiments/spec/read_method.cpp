@@ -103,8 +103,8 @@ MethodParts read_method(const Value& decode, Diagnostics& diagnostics) {
       if (x && allowed.contains(*x))
         parts.policy_round_cost = *x;
       else
-        diagnostics.add(cost->where,
-                        fmt::format("round_cost is {}, allowed: a number {}", config::found_text(*cost), allowed.to_text()));
+        diagnostics.add(cost->where, fmt::format("round_cost is {}, allowed: a number {}", config::description_of_found(*cost),
+                                                 allowed.to_text()));
     }
     parts.policy_text = config::to_canonical_text(policy);
   }
@@ -151,7 +151,7 @@ void add_policy(const MethodParts& parts, Cell& cell, Diagnostics& diagnostics) 
   auto* block = std::get_if<BlockMethod>(&cell.method);
   if (!parts.policy || parts.policy->entry == nullptr || block == nullptr) return;
   const draft::PolicyEntry& entry = *parts.policy->entry;
-  if ((entry.by_times || entry.by_rows) && !cell.pricing) {
+  if ((entry.by_times || entry.by_rows) && !cell.cost_choice) {
     diagnostics.add(
         parts.policy->where,
         fmt::format("policy {} without a cost, on which it depends, allowed: with cost: {{model: NAME, ...}}", entry.info.name));
@@ -159,7 +159,7 @@ void add_policy(const MethodParts& parts, Cell& cell, Diagnostics& diagnostics) 
   }
   draft::LengthChoice choice{cell.draft_length(), {}, static_cast<int>(cell.workload.batch)};
   const tokens::Tree* const tree = block->drafter->tree();  // none: a path
-  for (int length = 0; cell.pricing && length <= cell.draft_length(); ++length) {
+  for (int length = 0; cell.cost_choice && length <= cell.draft_length(); ++length) {
     const auto nodes = tree == nullptr ? length : std::count_if(tree->nodes.begin(), tree->nodes.end(), [&](const auto& node) {
                                                     return node.depth <= length;
                                                   }) - 1;
@@ -191,7 +191,7 @@ void add_policy(const MethodParts& parts, Cell& cell, Diagnostics& diagnostics) 
   policy.part = entry.make(policy.arguments, choice, diagnostics);
   if (policy.part == nullptr) return;
   if (!chain) {
-    if (policy.part->looks() || policy.part->foresees()) {
+    if (policy.part->looks() || policy.part->uses_forecasts()) {
       diagnostics.add(
           parts.policy->where,
           fmt::format("policy {} decides token by token, allowed: with a chain that is drawn token by token", entry.info.name));
@@ -277,7 +277,7 @@ void check_ranked(const Cell& cell, Diagnostics& diagnostics) {
 void check_block(const Cell& cell, const BlockMethod& block, Diagnostics& diagnostics) {
   const draft::BlockDrafter::Shape& shape = block.drafter->shape();
   const bool fresh = cell.contexts != nullptr && cell.contexts->process->shape().contexts == 0;
-  if (fresh && shape.looks_behind)
+  if (fresh && shape.looks_past_block)
     diagnostics.add(
         cell.places.context_fresh,
         fmt::format("fresh distributions with drafter {}, which uses the target's predictions for positions after its block; "

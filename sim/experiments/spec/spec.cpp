@@ -80,7 +80,7 @@ void set_axis(Value& config, const std::string& path, Value value, const Locatio
     sweep.where = where;
   }
   if (!sweep.is_map()) {
-    diagnostics.add(where, "the sweep of the config is " + config::found_text(sweep) + ", allowed: a map of axes");
+    diagnostics.add(where, "the sweep of the config is " + config::description_of_found(sweep) + ", allowed: a map of axes");
   } else if (Value* axis = sweep.find(path)) {
     *axis = std::move(value);
   } else {
@@ -198,7 +198,7 @@ Experiment read_experiment(Value config, const std::string& file, const std::vec
   experiment.file = file;
   const std::size_t before = diagnostics.list().size();
   if (!config.is_map()) {
-    diagnostics.add(config.where, fmt::format("the config is {}, allowed: a map", config::found_text(config)));
+    diagnostics.add(config.where, fmt::format("the config is {}, allowed: a map", config::description_of_found(config)));
     return experiment;
   }
   for (const Override& change : overrides) apply(change, config, diagnostics);

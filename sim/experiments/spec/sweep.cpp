@@ -89,7 +89,7 @@ std::vector<Value> read_range(const std::string& path, const Value& range, Diagn
 std::vector<Value> read_values(const config::Field& field, Diagnostics& diagnostics) {
   if (field.value.is_map()) return read_range(field.key, field.value, diagnostics);
   if (!field.value.is_list()) {
-    diagnostics.add(field.value.where, "axis " + field.key + " is " + config::found_text(field.value) +
+    diagnostics.add(field.value.where, "axis " + field.key + " is " + config::description_of_found(field.value) +
                                            ", allowed: a list, or a range {from, to, step | count, scale}");
     return {};
   }
@@ -100,7 +100,7 @@ std::vector<Value> read_values(const config::Field& field, Diagnostics& diagnost
 
 std::string found_group(const Value& value) {
   if (value.is_map()) return "an empty map";
-  return value.is_list() && value.items.empty() ? "an empty list" : config::found_text(value);
+  return value.is_list() && value.items.empty() ? "an empty list" : config::description_of_found(value);
 }
 
 // A path that contains an earlier one would undo its setting.

@@ -147,7 +147,7 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
   return near.empty() ? "," : ", did you mean " + list + "?";
 }
 
-std::string not_among(const std::string& found, const std::string& word, const std::vector<std::string>& allowed) {
+std::string not_allowed(const std::string& found, const std::string& word, const std::vector<std::string>& allowed) {
   std::string all;
   for (const std::string& name : allowed) all += (all.empty() ? "" : ", ") + name;
   return found + did_you_mean(word, allowed) + " allowed: " + (all.empty() ? "none" : all);

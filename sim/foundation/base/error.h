@@ -60,6 +60,6 @@ std::string nearest_name(const std::string& word, const std::vector<std::string>
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& candidates);
 // A message about a word that is none of `allowed`, with the nearest of these and all of them: `FOUND, did you mean "NEAREST"?
 // allowed: A, B`.
-std::string not_among(const std::string& found, const std::string& word, const std::vector<std::string>& allowed);
+std::string not_allowed(const std::string& found, const std::string& word, const std::vector<std::string>& allowed);
 
 }  // namespace specsim

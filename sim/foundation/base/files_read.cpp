@@ -11,7 +11,7 @@ namespace specsim {
 
 namespace {
 
-struct Noted {
+struct RecordedReads {
   std::mutex mutex;
   std::optional<std::vector<FileSum>> sums;  // nullopt: reads are not recorded
 };
@@ -19,14 +19,14 @@ struct Noted {
 }  // namespace
 
 FilesRead::FilesRead() {
-  Noted& noted = context().of<Noted>();
+  RecordedReads& noted = context().of<RecordedReads>();
   const std::lock_guard lock(noted.mutex);
   SPECSIM_CHECK(!noted.sums.has_value(), "{} files are noted for another", noted.sums->size());
   noted.sums.emplace();
 }
 
 FilesRead::~FilesRead() {
-  Noted& noted = context().of<Noted>();
+  RecordedReads& noted = context().of<RecordedReads>();
   const std::lock_guard lock(noted.mutex);
   noted.sums.reset();
 }
@@ -34,7 +34,7 @@ FilesRead::~FilesRead() {
 std::vector<FileSum> FilesRead::sums() const {
   std::vector<FileSum> sums;
   {
-    Noted& noted = context().of<Noted>();
+    RecordedReads& noted = context().of<RecordedReads>();
     const std::lock_guard lock(noted.mutex);
     sums = *noted.sums;
   }
@@ -45,7 +45,7 @@ std::vector<FileSum> FilesRead::sums() const {
 }
 
 void note_file_read(const std::string& path, std::string_view text) {
-  Noted& noted = context().of<Noted>();
+  RecordedReads& noted = context().of<RecordedReads>();
   const std::lock_guard lock(noted.mutex);
   if (noted.sums) noted.sums->push_back({path, checksum(text)});
 }

@@ -27,7 +27,7 @@ std::string allowed_number(const std::string& noun, const Interval& interval) {
 }
 
 void report(const Value& value, const std::string& what, const std::string& allowed, Diagnostics& diagnostics) {
-  diagnostics.add(value.where, fmt::format("{} is {}, allowed: {}", what, found_text(value), allowed));
+  diagnostics.add(value.where, fmt::format("{} is {}, allowed: {}", what, description_of_found(value), allowed));
 }
 
 std::string allowed_text(const Parameter& parameter) {
@@ -133,7 +133,7 @@ bool fill_text(std::string& slot, const Value& value, const Parameter& parameter
   }
   const std::vector<std::string>& choices = parameter.choices;
   if (!choices.empty() && std::find(choices.begin(), choices.end(), value.text) == choices.end()) {
-    diagnostics.add(value.where, not_among(parameter.name + " is " + found_text(value), value.text, choices));
+    diagnostics.add(value.where, not_allowed(parameter.name + " is " + description_of_found(value), value.text, choices));
     return false;
   }
   slot = value.text;
@@ -316,7 +316,7 @@ Arguments read_arguments(const Value& section, const std::vector<Parameter>& par
     const std::string near = nearest_name(field.key, allowed);
     if (!near.empty()) meant.insert(near);
     diagnostics.add(field.where,
-                    not_among(fmt::format("unknown key {} in {}", quote_for_message(field.key), what), field.key, allowed));
+                    not_allowed(fmt::format("unknown key {} in {}", quote_for_message(field.key), what), field.key, allowed));
   }
   if (unknown > kMostUnknown)
     diagnostics.add({section.where.file, 0, 0},

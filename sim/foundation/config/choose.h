@@ -31,7 +31,7 @@ Choice<Entry> choose(const Registry<Entry>& registry, const Value& section, cons
                      Diagnostics& diagnostics, std::vector<std::string> also_allowed = {}) {
   Choice<Entry> choice{nullptr, {}, section.where};
   if (!section.is_map()) {
-    diagnostics.add(section.where, what + " is " + found_text(section) + ", allowed: {" + selector + ": NAME, ...}");
+    diagnostics.add(section.where, what + " is " + description_of_found(section) + ", allowed: {" + selector + ": NAME, ...}");
     return choice;
   }
   const Value* name = section.find(selector);

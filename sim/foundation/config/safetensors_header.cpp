@@ -131,7 +131,8 @@ std::map<std::string, SafeTensor> read_safetensors_header(const InputFile& file)
     if (bits == 0) {
       std::vector<std::string_view> words;
       for (const Dtype& one : kDtypes) words.push_back(one.word);
-      wrong(fmt::format("dtype is {}, allowed: {}", dtype != nullptr ? found_text(*dtype) : "missing", fmt::join(words, ", ")));
+      wrong(fmt::format("dtype is {}, allowed: {}", dtype != nullptr ? description_of_found(*dtype) : "missing",
+                        fmt::join(words, ", ")));
       continue;
     }
     if (!shape || !offsets || offsets->size() != 2) {

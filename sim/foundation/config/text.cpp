@@ -122,10 +122,10 @@ std::string quote_for_message(std::string_view text) {
 }
 
 std::string unknown_name(const std::string& what, const std::string& name, const std::vector<std::string>& allowed) {
-  return not_among(what + " " + quote_for_message(name), name, allowed);
+  return not_allowed(what + " " + quote_for_message(name), name, allowed);
 }
 
-std::string found_text(const Value& value) {
+std::string description_of_found(const Value& value) {
   if (value.is_null()) return "null (no value)";
   if (value.is_list()) return value.items.empty() ? "an empty list" : "a list";
   if (value.is_map()) return "a map";

@@ -89,8 +89,8 @@ void set_path(Value& root, std::string_view path, Value value, const Location& w
       continue;
     }
     if (here->is_scalar()) {
-      diagnostics.add(
-          where, fmt::format("path {} runs through {}, which is {}, allowed: a map or a list", shown, so_far, found_text(*here)));
+      diagnostics.add(where, fmt::format("path {} runs through {}, which is {}, allowed: a map or a list", shown, so_far,
+                                         description_of_found(*here)));
       return;
     }
     if (here->is_null()) {

@@ -66,7 +66,7 @@ std::optional<double> as_number(std::string_view text);
 std::optional<std::int64_t> as_integer(std::string_view text);
 
 // How messages name a found value: `5`, `"abc"`, `the text "5"`, `010 (a leading zero)`, `a list`, `null (no value)`.
-std::string found_text(const Value& value);
+std::string description_of_found(const Value& value);
 // A text in quotes, with control characters escaped; shortened if it is long.
 std::string quote_for_message(std::string_view text);
 // The message about a name that is none of `allowed`: `WHAT "NAME", did you mean "NEAREST"? allowed: A, B`.

@@ -45,14 +45,14 @@ bool is_number(const std::string& cell) {
 }
 
 // A table for programs: column names are unique, and a figure with its interval or its unit is a number in its own column.
-struct Plain {
+struct PlainTable {
   std::vector<std::string> names;
   std::vector<std::vector<std::string>> columns;  // [column][row]; empty: unknown
 };
 
 // Adds a column. It becomes two if its cells are figures with half the widths of their intervals ("1.25 ± 0.03", "0.4 % ± 0.1"),
 // or figures with their relative errors ("2.75 +1.2 %").
-void add_column(const std::string& name, std::vector<std::string> cells, Plain& plain) {
+void add_column(const std::string& name, std::vector<std::string> cells, PlainTable& plain) {
   std::vector<std::string> widths(cells.size());
   bool any_width = false;
   bool any_off = false;
@@ -95,8 +95,8 @@ void add_column(const std::string& name, std::vector<std::string> cells, Plain& 
   plain.columns.push_back(std::move(widths));
 }
 
-Plain plain_table(const std::vector<Head>& heads, const std::vector<std::vector<std::string>>& rows) {
-  Plain plain;
+PlainTable plain_table(const std::vector<Head>& heads, const std::vector<std::vector<std::string>>& rows) {
+  PlainTable plain;
   for (std::size_t c = 0; c < heads.size(); ++c) {
     // A repeated name such as "+-95%" belongs to the column before it.
     const std::string& own = heads[c].name.empty() ? heads[c].plain : heads[c].name;
@@ -208,12 +208,12 @@ std::vector<Document::Part> Document::parts() const {
   return parts;
 }
 
-std::string Document::written(Format format, const Told& told, bool quiet) const {
+std::string Document::written(Format format, const JsonHeader& header, bool quiet) const {
   switch (format) {
     case Format::csv:
       return csv();
     case Format::json:
-      return json(told, quiet);
+      return json(header, quiet);
     case Format::markdown:
       return markdown(quiet);
     case Format::table:
@@ -227,8 +227,8 @@ std::string Document::csv() const {
   for (const Part& part : parts()) {
     const auto* const number = std::get_if<std::size_t>(&part);
     if (number == nullptr) continue;
-    const Kept& table = tables_[*number];
-    const Plain plain = plain_table(table.heads, table.rows);
+    const StoredTable& table = tables_[*number];
+    const PlainTable plain = plain_table(table.heads, table.rows);
     if (!text.empty()) text += '\n';
     if (!table.headless) text += csv_line(plain.names) + "\n";
     for (std::size_t row = 0; row < table.rows.size(); ++row) {
@@ -240,14 +240,14 @@ std::string Document::csv() const {
   return text;
 }
 
-std::string Document::json(const Told& told, bool quiet) const {
+std::string Document::json(const JsonHeader& header, bool quiet) const {
   nlohmann::ordered_json all;
   all["schema"] = kOutputSchema;
   all["program"] = "specsim";
-  all["version"] = told.version;
-  all["commit"] = told.commit;
-  all["command"] = told.command;
-  all["exit_status"] = told.exit_status;
+  all["version"] = header.version;
+  all["commit"] = header.commit;
+  all["command"] = header.command;
+  all["exit_status"] = header.exit_status;
   all["tables"] = nlohmann::ordered_json::array();
   all["text"] = nlohmann::ordered_json::array();
   std::string title;
@@ -259,10 +259,10 @@ std::string Document::json(const Told& told, bool quiet) const {
       if (!lines.empty()) title = lines.back();
       continue;
     }
-    const Kept& table = tables_[std::get<std::size_t>(part)];
+    const StoredTable& table = tables_[std::get<std::size_t>(part)];
     nlohmann::ordered_json one;
     one["title"] = title;
-    const Plain plain = plain_table(table.heads, table.rows);
+    const PlainTable plain = plain_table(table.heads, table.rows);
     one["columns"] = plain.names;
     one["rows"] = nlohmann::ordered_json::array();
     for (std::size_t row = 0; row < table.rows.size(); ++row) {
@@ -285,7 +285,7 @@ std::string Document::markdown(bool quiet) const {
       for (std::size_t i = 0; i < lines.size(); ++i) text += lines[i] + (i + 1 < lines.size() ? "  \n" : "\n\n");
       continue;
     }
-    const Kept& table = tables_[std::get<std::size_t>(part)];
+    const StoredTable& table = tables_[std::get<std::size_t>(part)];
     std::string rule = "|";
     text += "|";
     for (const Head& head : table.heads) {

@@ -26,7 +26,7 @@ std::optional<Format> format_named(std::string_view name);
 inline constexpr const char* kOutputSchema = "specsim-output/2";
 
 // The JSON fields around the figures.
-struct Told {
+struct JsonHeader {
   std::string version;
   std::string commit;
   std::vector<std::string> command;  // the words that were typed, without the program's name
@@ -41,14 +41,14 @@ class Document {
   Document(const Document&) = delete;
   Document& operator=(const Document&) = delete;
   // The contents in the given format; `quiet`: tables alone. Throws nothing.
-  [[nodiscard]] std::string written(Format format, const Told& told, bool quiet) const;
+  [[nodiscard]] std::string written(Format format, const JsonHeader& header, bool quiet) const;
 
   // Keeps a table and returns the mark that represents it in printed text.
   std::string keep(std::vector<Head> heads, std::vector<std::vector<std::string>> rows, bool headless);
   void print(std::string_view text);
 
  private:
-  struct Kept {
+  struct StoredTable {
     std::string title;  // the line of text before it
     std::vector<Head> heads;
     std::vector<std::vector<std::string>> rows;
@@ -57,11 +57,11 @@ class Document {
   using Part = std::variant<std::string, std::size_t>;  // lines of text, or a table by its number
   [[nodiscard]] std::vector<Part> parts() const;
   [[nodiscard]] std::string csv() const;
-  [[nodiscard]] std::string json(const Told& told, bool quiet) const;
+  [[nodiscard]] std::string json(const JsonHeader& header, bool quiet) const;
   [[nodiscard]] std::string markdown(bool quiet) const;
 
   std::string text_;
-  std::vector<Kept> tables_;
+  std::vector<StoredTable> tables_;
 };
 
 }  // namespace specsim::report

@@ -241,7 +241,7 @@ bool OutputFolder::announced(const std::string& name) const {
   return std::find(claim_.names.begin(), claim_.names.end(), name) != claim_.names.end();
 }
 
-void OutputFolder::check_there() {
+void OutputFolder::recreate_if_removed() {
   struct stat own {};
   if (lock_ < 0 || fstat(lock_, &own) != 0 || own.st_nlink > 0) return;
   if (!files_.empty())
@@ -253,7 +253,7 @@ void OutputFolder::check_there() {
 
 void OutputFolder::write(const std::string& name, std::string_view text) {
   SPECSIM_CHECK(announced(name), "{} was not announced", name);
-  check_there();
+  recreate_if_removed();
   if (files_.empty() && !stage_.empty()) {
     std::error_code ignored;
     std::filesystem::remove_all(stage_, ignored);  // left by a command that was killed
@@ -289,7 +289,7 @@ void OutputFolder::write_manifest(Manifest manifest, std::vector<FileSum> result
 }
 
 void OutputFolder::finish(const Manifest& manifest) {
-  check_there();
+  recreate_if_removed();
   make_directories(path_);
   for (const FileSum& own : files_) earlier_.erase(own.name);
   if (!stage_.empty()) {

@@ -76,7 +76,7 @@ class OutputFolder {
   [[nodiscard]] bool is_listed(const FileSum& listed) const;  // whether the file has the bytes that the manifest lists
   [[nodiscard]] bool announced(const std::string& name) const;
   void make_and_lock();
-  void check_there();  // makes the directory again if it was removed
+  void recreate_if_removed();  // makes the directory again if it was removed
   void write_manifest(Manifest manifest, std::vector<FileSum> results) const;
   [[nodiscard]] const std::string& place() const { return stage_.empty() ? path_ : stage_; }
 

@@ -12,14 +12,14 @@ namespace {
 
 constexpr std::size_t kShort = 36;  // longest text that is shown unchanged
 
-struct Extent {
+struct TextRange {
   std::size_t from = 0;
   std::size_t size = 0;
 };
 
 // The parts of a text between separators outside brackets and quotes.
-std::vector<Extent> split(const std::string& text, char separator) {
-  std::vector<Extent> parts = {{}};
+std::vector<TextRange> split(const std::string& text, char separator) {
+  std::vector<TextRange> parts = {{}};
   int depth = 0;
   bool quoted = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -46,7 +46,7 @@ std::vector<std::string> entries_of(const std::string& value) {
   if (!bracketed(value)) return {value};
   const std::string inner = value.substr(1, value.size() - 2);
   std::vector<std::string> entries;
-  for (const Extent& part : split(inner, ',')) {
+  for (const TextRange& part : split(inner, ',')) {
     const std::string entry = inner.substr(part.from, part.size);
     const std::size_t begin = entry.find_first_not_of(' ');
     entries.push_back(begin == std::string::npos ? "" : entry.substr(begin));
@@ -56,7 +56,7 @@ std::vector<std::string> entries_of(const std::string& value) {
 
 // "key: " of a map's entry; "" for a list's.
 std::string key_of(const std::string& entry) {
-  const std::vector<Extent> parts = split(entry, ':');
+  const std::vector<TextRange> parts = split(entry, ':');
   return parts.size() < 2 ? "" : entry.substr(0, parts[0].size) + ": ";
 }
 
@@ -102,18 +102,18 @@ std::string short_value(const std::string& value, const std::vector<std::string>
   if (!bracketed(value)) return short_word(value, others);
   const bool list = value.front() == '[';
   const std::vector<std::string> entries = entries_of(value);
-  std::vector<std::vector<std::string>> apart;  // values that the entries shown so far do not distinguish from this one
+  std::vector<std::vector<std::string>> ambiguous;  // values that the entries shown so far do not distinguish from this one
   std::vector<std::vector<std::string>> all;
   for (const std::string& other : others)
     if (other != value) all.push_back(entries_of(other));
-  apart = all;
+  ambiguous = all;
   std::string text(1, value.front());
   bool left_out = false;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const auto differs = [&](const std::vector<std::string>& other) { return !has_entry(other, entries[i], i, list); };
-    const std::size_t before = apart.size();
-    apart.erase(std::remove_if(apart.begin(), apart.end(), differs), apart.end());
-    const bool shown = i == 0 || apart.size() < before;
+    const std::size_t before = ambiguous.size();
+    ambiguous.erase(std::remove_if(ambiguous.begin(), ambiguous.end(), differs), ambiguous.end());
+    const bool shown = i == 0 || ambiguous.size() < before;
     if (!shown && left_out) continue;
     text += fmt::format("{}{}", i > 0 ? ", " : "", shown ? short_entry(entries[i], i, all) : "..");
     left_out = !shown;
@@ -123,7 +123,7 @@ std::string short_value(const std::string& value, const std::vector<std::string>
 
 std::string short_method(const std::string& method, std::size_t most) {
   std::vector<std::string> words;
-  for (const Extent& part : split(method, ' ')) words.push_back(method.substr(part.from, part.size));
+  for (const TextRange& part : split(method, ' ')) words.push_back(method.substr(part.from, part.size));
   std::size_t letters = method.size();
   while (letters > most) {
     const auto size = [](const std::string& word) { return bracketed(word) ? word.size() : 0; };

@@ -13,10 +13,10 @@ namespace specsim::report {
 
 namespace {
 
-struct Diverted {
+struct TableRedirect {
   TableTaker taker;
 };
-TableTaker& table_taker() { return context().of<Diverted>().taker; }
+TableTaker& table_taker() { return context().of<TableRedirect>().taker; }
 
 constexpr std::size_t kGap = 2;
 constexpr std::size_t kLeastWords = 24;  // a column of words narrower than this is hard to read: the table is cut instead

@@ -40,7 +40,7 @@ constexpr std::array<double, 6> kSplits = {1, 2, 3, 4, 6, 8};
 constexpr double kInnerStep = 32.0;
 constexpr double kSmallTile = 64.0;  // rows
 
-struct Plausible {
+struct PlausibleRange {
   const char* key;
   double low;
   double high;
@@ -48,12 +48,13 @@ struct Plausible {
 };
 
 // A figure outside these limits is more likely in the wrong unit than true.
-constexpr std::array<Plausible, 6> kPlausible = {{{"memory_gb", 1, 2000, "gigabytes"},
-                                                  {"bandwidth_gb_per_s", 40, 40000, "gigabytes per second, 3350 for an H100"},
-                                                  {"bf16_tflops", 1, 20000, "dense teraflops, 989 for an H100"},
-                                                  {"multiprocessors", 1, 1024, "a count, 132 for an H100"},
-                                                  {"link_gb_per_s", 0.1, 5000, "gigabytes per second and direction"},
-                                                  {"link_latency_us", 0.01, 1e6, "microseconds"}}};
+constexpr std::array<PlausibleRange, 6> kPlausible = {
+    {{"memory_gb", 1, 2000, "gigabytes"},
+     {"bandwidth_gb_per_s", 40, 40000, "gigabytes per second, 3350 for an H100"},
+     {"bf16_tflops", 1, 20000, "dense teraflops, 989 for an H100"},
+     {"multiprocessors", 1, 1024, "a count, 132 for an H100"},
+     {"link_gb_per_s", 0.1, 5000, "gigabytes per second and direction"},
+     {"link_latency_us", 0.01, 1e6, "microseconds"}}};
 
 Parameter figure(const char* name, std::optional<std::string> fallback, const char* summary) {
   return {name, Type::number, std::move(fallback), summary, config::between(0, 1e9), {}};
@@ -284,9 +285,9 @@ bool went_over_nvlink(const std::string& kernels) {
 // configs/hardware has fits or a calibration of its own and never reaches this function.
 void lend_kernels(Hardware& hardware) {
   const Hardware* nearest = nullptr;
-  const auto apart = [&](const Hardware& one) { return std::abs(one.compute_capability - hardware.compute_capability); };
+  const auto distance = [&](const Hardware& one) { return std::abs(one.compute_capability - hardware.compute_capability); };
   for (const Hardware& one : measured_gpus())
-    if (nearest == nullptr || apart(one) < apart(*nearest)) nearest = &one;
+    if (nearest == nullptr || distance(one) < distance(*nearest)) nearest = &one;
   if (nearest == nullptr) return;
   hardware.kernels_name = nearest->kernels_name;
   hardware.kernels = nearest->kernels;
@@ -306,7 +307,7 @@ Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics) {
   if (diagnostics.list().size() != before) return hardware;
   const config::Arguments a = config::read_arguments(value, hardware_parameters(), {}, "hardware", diagnostics);
   if (diagnostics.list().size() != before) return hardware;
-  for (const Plausible& plausible : kPlausible) {
+  for (const PlausibleRange& plausible : kPlausible) {
     const double x = a.number(plausible.key);
     if (x < plausible.low || x > plausible.high)
       diagnostics.add(a.where(plausible.key), fmt::format("{} is {:g}, allowed: {:g} to {:g}; is it in {}?", plausible.key, x,

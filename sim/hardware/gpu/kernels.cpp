@@ -121,7 +121,7 @@ KernelFit read_fit(const config::Value& value, Diagnostics& diagnostics) {
   const std::size_t most = formula.most_others;
   if (!by.is_list() || by.items.size() < least || by.items.size() > most) {
     const std::string count = least == most ? fmt::format("{}", most) : fmt::format("{} to {}", least, most);
-    diagnostics.add(a.where("by"), fmt::format("by is {}, allowed: a list of {} texts", config::found_text(by), count));
+    diagnostics.add(a.where("by"), fmt::format("by is {}, allowed: a list of {} texts", config::description_of_found(by), count));
     return fit;
   }
   std::size_t width = 1;

@@ -22,7 +22,7 @@ constexpr double kSpreadByLimit = 0.3;
 constexpr double kLeastClock = 0.25;  // of the full one: boards hold no lower one under load
 constexpr double kLeastCapShare = 0.3;
 
-struct Given {
+struct StatedPower {
   double limit_w = 0.0;
   std::optional<double> idle_w;
   std::optional<double> memory_w;
@@ -35,25 +35,25 @@ struct Given {
   std::string source;
 };
 
-const config::Fields<Given>& fields() {
+const config::Fields<StatedPower>& fields() {
   const config::Interval watts = config::above(0, 1e5);
-  static const config::Fields<Given> list = {
-      {"limit_w", &Given::limit_w, "power limit of the board, by the data sheet, watts", watts, config::required},
-      {"idle_w", &Given::idle_w, "power with clocks up and no kernel; 0.16 of the limit where not given",
+  static const config::Fields<StatedPower> list = {
+      {"limit_w", &StatedPower::limit_w, "power limit of the board, by the data sheet, watts", watts, config::required},
+      {"idle_w", &StatedPower::idle_w, "power with clocks up and no kernel; 0.16 of the limit where not given",
        config::between(0, 1e5)},
-      {"memory_w", &Given::memory_w,
+      {"memory_w", &StatedPower::memory_w,
        "power of reading weights and keys at the full bandwidth and clock; 0.85 of the limit where not given", watts},
-      {"compute_w", &Given::compute_w,
+      {"compute_w", &StatedPower::compute_w,
        "power of arithmetic at full rate and clock, which may be above the limit; 1.5 of the limit where not given", watts},
-      {"cap_w", &Given::cap_w, "a lower power limit that the user sets (nvidia-smi --power-limit)", watts},
-      {"spread", &Given::spread,
+      {"cap_w", &StatedPower::cap_w, "a lower power limit that the user sets (nvidia-smi --power-limit)", watts},
+      {"spread", &StatedPower::spread,
        "standard deviation of the logarithm of an estimate; 0.3 where the powers are shares of the limit", config::between(0, 2)},
-      {"clock_exponent", &Given::clock_exponent, "exponent of the cores' power by their clock", config::between(1, 4)},
-      {"memory_core_share", &Given::memory_core_share, "share of the power of reading, beyond idle, that the cores draw",
+      {"clock_exponent", &StatedPower::clock_exponent, "exponent of the cores' power by their clock", config::between(1, 4)},
+      {"memory_core_share", &StatedPower::memory_core_share, "share of the power of reading, beyond idle, that the cores draw",
        config::between(0, 1)},
-      {"memory_clock_exponent", &Given::memory_clock_exponent, "reading takes the clock to the power of minus this longer",
+      {"memory_clock_exponent", &StatedPower::memory_clock_exponent, "reading takes the clock to the power of minus this longer",
        config::between(0, 1)},
-      {"source", &Given::source, "where the figures come from"}};
+      {"source", &StatedPower::source, "where the figures come from"}};
   return list;
 }
 
@@ -117,7 +117,7 @@ PowerDraw read_power_draw(const config::Value& value, Diagnostics& diagnostics) 
   const config::Arguments arguments = config::read_arguments(value, power_parameters(), {}, "power", diagnostics);
   PowerDraw power;
   if (diagnostics.list().size() != before) return power;
-  const Given given = fields().read(arguments);
+  const StatedPower given = fields().read(arguments);
   power.limit_w = given.limit_w;
   power.by_limit = !given.idle_w || !given.memory_w;
   power.idle_w = given.idle_w.value_or(kIdleShare * given.limit_w);

@@ -84,8 +84,8 @@ std::optional<MemoryBudget> CostModel::memory_budget(const Workload& workload, i
   if (deployed() == nullptr) return std::nullopt;
   return deployed()->memory_budget(workload, look_ahead, kept);
 }
-std::unique_ptr<CostModel> CostModel::on_twice_the_gpus() const {
-  return deployed() != nullptr ? deployed()->on_twice_the_gpus() : nullptr;
+std::unique_ptr<CostModel> CostModel::with_twice_the_gpus() const {
+  return deployed() != nullptr ? deployed()->with_twice_the_gpus() : nullptr;
 }
 std::unique_ptr<CostModel> CostModel::scaled(double bandwidth, double host) const {
   return deployed() != nullptr ? deployed()->scaled(bandwidth, host) : nullptr;

@@ -65,7 +65,7 @@ class DeployedModel {
   [[nodiscard]] virtual MemoryBudget memory_budget(const Workload& workload, int look_ahead, Kept kept) const = 0;
   // The same model with the target on the draft's GPUs as well, tensor parallel; nullptr if that cannot be computed or the two
   // use different numbers of GPUs.
-  [[nodiscard]] virtual std::unique_ptr<CostModel> on_twice_the_gpus() const = 0;
+  [[nodiscard]] virtual std::unique_ptr<CostModel> with_twice_the_gpus() const = 0;
   // The same model with memory of this many times the bandwidth, and this many times the engine's host time.
   [[nodiscard]] virtual std::unique_ptr<CostModel> scaled(double bandwidth, double host) const = 0;
   // Describes in which ways a pass exceeds the measured range of its kernels, one line each.
@@ -124,7 +124,7 @@ class CostModel {
   [[nodiscard]] const Deployment* deployment() const;
   // Empty if sizes are not known.
   [[nodiscard]] std::optional<MemoryBudget> memory_budget(const Workload& workload, int look_ahead, Kept kept) const;
-  [[nodiscard]] std::unique_ptr<CostModel> on_twice_the_gpus() const;
+  [[nodiscard]] std::unique_ptr<CostModel> with_twice_the_gpus() const;
   [[nodiscard]] std::unique_ptr<CostModel> scaled(double bandwidth, double host) const;
   [[nodiscard]] std::vector<std::string> beyond_measured(Role role, const Pass& pass) const;
 };

@@ -17,7 +17,7 @@ struct Deployment {
   Engine engine;
   std::string kernels = "automatic";    // engine whose measured kernels run: one of kernel_choices()
   std::string attention = "automatic";  // how attention of several tokens reads the cache: one of attention_kernels()
-  bool round_unpriced = false;          // the engine's host time per round depends on the method, and no method was named
+  bool host_time_unknown = false;       // the engine's host time per round depends on the method, and no method was named
   std::optional<double> memory_share;   // of the GPU's memory; none: what the engine's rules leave
   std::optional<double>
       quantized_efficiency;  // share of a plain kernel's bandwidth that narrow weights reach; none: the engine's

@@ -43,7 +43,7 @@ MemoryBudget memory_of(const Deployment& deployment, const Workload& workload, i
   if (slots > 0.0) memory_budget.lines.push_back({"look-ahead slots", slots});
   const bool ruled = !deployment.memory_share && deployment.engine.memory != MemoryRules::none;
   if (ruled)
-    leave_by_rules(deployment, workload.batch, workload.batch * look_ahead, kept == Kept::both, fixed, memory_budget);
+    reserve_by_rules(deployment, workload.batch, workload.batch * look_ahead, kept == Kept::both, fixed, memory_budget);
   else
     memory_budget.available_bytes = deployment.hardware.memory_bytes * deployment.memory_share.value_or(kUsualShare);
   return memory_budget;

@@ -186,7 +186,7 @@ std::vector<std::string> deployment_warnings(const Deployment& deployment, const
   std::vector<std::string> list;
   if (hardware.unverified) list.push_back(hardware.name + ": its figures are from memory, not verified");
   if (!hardware.fitted_on.empty()) list.push_back(borrowed(hardware, any != nullptr && any->measured_products() != nullptr));
-  if (deployment.round_unpriced) {
+  if (deployment.host_time_unknown) {
     std::vector<std::string> methods;
     for (const auto& [name, layers] : deployment.engine.proposals) methods.push_back(name);
     list.push_back(

@@ -218,8 +218,8 @@ namespace {
 
 void read_proposals(const config::Value& proposals, Engine& engine, Diagnostics& diagnostics) {
   if (!proposals.is_map()) {
-    diagnostics.add(proposals.where,
-                    fmt::format("proposals is {}, allowed: a map of methods to numbers", config::found_text(proposals)));
+    diagnostics.add(proposals.where, fmt::format("proposals is {}, allowed: a map of methods to numbers",
+                                                 config::description_of_found(proposals)));
     return;
   }
   for (const config::Field& field : proposals.fields) {
@@ -229,7 +229,7 @@ void read_proposals(const config::Value& proposals, Engine& engine, Diagnostics&
       engine.proposal_places.emplace(field.key, field.where);
     } else
       diagnostics.add(field.value.where, fmt::format("{} is {}, allowed: layers, a number in [0, {:g}]", field.key,
-                                                     config::found_text(field.value), kMostLayers));
+                                                     config::description_of_found(field.value), kMostLayers));
   }
 }
 

@@ -110,7 +110,7 @@ ModelKernels::LayerKernels ModelKernels::layer_kernels() const {
   return {own * std::max(0.0, kernels) / kCalibratedKernels, true};
 }
 
-bool ModelKernels::routes_apart(const ExpertsWork& work) const {
+bool ModelKernels::routes_separately(const ExpertsWork& work) const {
   return measured_experts_ != nullptr && experts.estimate(work).kernel == measured_experts_;
 }
 

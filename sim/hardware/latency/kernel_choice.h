@@ -49,7 +49,7 @@ class ModelKernels {
   };
   [[nodiscard]] LayerKernels layer_kernels() const;
   // Whether measured layers of experts exclude the router's scores, which are then a product of their own.
-  [[nodiscard]] bool routes_apart(const ExpertsWork& work) const;
+  [[nodiscard]] bool routes_separately(const ExpertsWork& work) const;
 
   // nullptr: no kernel of the GPU was measured, or kernels are switched off.
   [[nodiscard]] const MeasuredProduct* measured_products() const { return measured_products_; }

@@ -252,15 +252,15 @@ std::vector<KernelFit> borrowed_fits(const Hardware& hardware, KernelKind kind, 
 }
 
 // The fits that estimate the rows of one GPU, engine, dtype and kernel.
-struct Pricer {
+struct KernelEstimator {
   const KernelFit* own = nullptr;  // the fit of the GPU, engine and dtype themselves
   std::vector<KernelFit> others;   // otherwise: the estimate is their median
 
   [[nodiscard]] double microseconds(const Hardware& hardware, const KernelShape& shape) const {
     if (own != nullptr) return own->microseconds(hardware, shape);
-    std::vector<double> prices;
-    for (const KernelFit& fit : others) prices.push_back(fit.microseconds(hardware, shape));
-    return prices.empty() ? 0.0 : median_of(prices);
+    std::vector<double> estimates;
+    for (const KernelFit& fit : others) estimates.push_back(fit.microseconds(hardware, shape));
+    return estimates.empty() ? 0.0 : median_of(estimates);
   }
 };
 
@@ -315,7 +315,8 @@ void explain_header(const Location& where, const std::vector<std::string>& heade
 }
 
 // Refuses a wrong unit in the median; warns about one in some rows, with the first of them.
-void check_unit(const std::string& file, std::vector<double> ratios, const std::vector<std::size_t>& lines, PricedTable& table) {
+void check_unit(const std::string& file, std::vector<double> ratios, const std::vector<std::size_t>& lines,
+                EstimatedKernels& table) {
   const auto off = [](double ratio) { return ratio > kMostRatio || ratio < kLeastRatio; };
   const auto odd = std::count_if(ratios.begin(), ratios.end(), off);
   if (odd == 0) return;
@@ -341,7 +342,7 @@ void check_columns(const Location& where, const std::vector<std::string>& header
 }
 
 // Refuses a table without rows, and one without any known GPU, because there are no errors to report.
-void check_rows(const std::string& file, const PricedTable& table, bool known_gpu) {
+void check_rows(const std::string& file, const EstimatedKernels& table, bool known_gpu) {
   if (table.rows.empty()) throw BadInput({file, 1, 0}, "there is only a header, allowed: rows of measured kernels below it");
   if (known_gpu) return;
   std::vector<std::string> names;
@@ -376,21 +377,24 @@ const TableKind& read_kind(const std::string& file, const std::vector<std::strin
 
 // The fits for the kernels of a row's GPU, engine and dtype; `single`: one query token per sequence. Warns if they are not the
 // kernel's own.
-Pricer pricer_of(const Hardware& hardware, const PricedKernel& row, const std::string& kernel, bool single, PricedTable& table) {
-  Pricer pricer;
+KernelEstimator estimator_of(const Hardware& hardware, const EstimatedKernel& row, const std::string& kernel, bool single,
+                             EstimatedKernels& table) {
+  KernelEstimator estimator;
   if (single && hardware.kernels)
-    pricer.own = hardware.kernels->find(KernelKind::attention_decode, row.engine, row.dtype, kernel);
-  if (pricer.own == nullptr && hardware.kernels) pricer.own = hardware.kernels->find(table.kind, row.engine, row.dtype, kernel);
-  const KernelFit* near =
-      pricer.own == nullptr && hardware.kernels ? hardware.kernels->nearest(table.kind, row.engine, row.dtype, kernel) : nullptr;
+    estimator.own = hardware.kernels->find(KernelKind::attention_decode, row.engine, row.dtype, kernel);
+  if (estimator.own == nullptr && hardware.kernels)
+    estimator.own = hardware.kernels->find(table.kind, row.engine, row.dtype, kernel);
+  const KernelFit* near = estimator.own == nullptr && hardware.kernels
+                              ? hardware.kernels->nearest(table.kind, row.engine, row.dtype, kernel)
+                              : nullptr;
   const auto warn = [&](std::string text) {
     if (std::find(table.warnings.begin(), table.warnings.end(), text) == table.warnings.end())
       table.warnings.push_back(std::move(text));
   };
   const bool multiplies = table.kind == KernelKind::product || table.kind == KernelKind::experts;
-  if (pricer.own != nullptr) return pricer;
+  if (estimator.own != nullptr) return estimator;
   if (near != nullptr) {
-    pricer.others = {*near};
+    estimator.others = {*near};
     const std::string engine = row.engine.empty() ? "" : row.engine + ", ";
     warn(fmt::format("{}, {}{}{}{}: not measured; estimated as {}'s{}{}", row.gpu, engine, row.dtype, kernel.empty() ? "" : " ",
                      kernel, near->engine, near->kernel.empty() ? "" : " ", near->kernel));
@@ -398,15 +402,15 @@ Pricer pricer_of(const Hardware& hardware, const PricedKernel& row, const std::s
     warn(
         fmt::format("{}, {}: {} does not have this arithmetic; these rows are not estimated", row.gpu, row.dtype, hardware.name));
   } else {
-    pricer.others = borrowed_fits(hardware, table.kind, row.engine, row.dtype, kernel);
-    warn(pricer.others.empty()
+    estimator.others = borrowed_fits(hardware, table.kind, row.engine, row.dtype, kernel);
+    warn(estimator.others.empty()
              ? fmt::format("{}, {}: no kernel of this type was measured on any GPU; these rows are not estimated", row.gpu,
                            row.dtype)
              : fmt::format("{}, {}: no kernel was measured; estimated from the data sheet with the fits of other GPUs, with a "
                            "median error of 5 to 16 % where it can be checked (products in bf16)",
                            row.gpu, row.dtype));
   }
-  return pricer;
+  return estimator;
 }
 
 }  // namespace
@@ -418,25 +422,25 @@ const std::vector<UngatedLayer>& ungated_layers() {
   return layers;
 }
 
-PricedTable price_kernel_table(const std::string& file, const std::vector<std::vector<std::string>>& fields,
-                               const std::map<std::string, Hardware>& own) {
-  PricedTable table;
+EstimatedKernels estimate_kernel_table(const std::string& file, const std::vector<std::vector<std::string>>& fields,
+                                       const std::map<std::string, Hardware>& own) {
+  EstimatedKernels table;
   if (fields.empty()) throw BadInput({file, 0, 0}, "it is empty, allowed: a table of measured kernels with a header");
   table.header = fields.front();
   const TableReader read(file, table.header);
   const TableKind* const kind = &read_kind(file, table.header);
   table.kind = kind->kind;
   std::map<std::string, std::optional<Hardware>> known(own.begin(), own.end());
-  std::map<std::tuple<std::string, std::string, std::string, std::string, bool>, Pricer> pricers;
+  std::map<std::tuple<std::string, std::string, std::string, std::string, bool>, KernelEstimator> estimators;
   std::vector<double> ratios;
-  std::vector<std::size_t> priced_lines;  // the row of each ratio
-  std::vector<double> streams;            // bandwidth over the data sheet's, by products that read weights from memory
+  std::vector<std::size_t> estimated_lines;  // the row of each ratio
+  std::vector<double> streams;               // bandwidth over the data sheet's, by products that read weights from memory
   for (std::size_t i = 1; i < fields.size(); ++i) {
     const std::vector<std::string>& line = fields[i];
     if (line.size() != table.header.size())
       throw BadInput(read.at(i + 1), fmt::format("{} fields, allowed: {} as in the header", line.size(), table.header.size()));
     table.lines.push_back(line);
-    PricedKernel& row = table.rows.emplace_back();
+    EstimatedKernel& row = table.rows.emplace_back();
     row.gpu = read.text(line, "gpu");
     row.engine = read.column("lib") ? "aiter" : read.text(line, "engine");
     row.dtype = *kind->dtype == '\0' ? "bfloat16" : usual_dtype(read.text(line, kind->dtype));
@@ -459,20 +463,20 @@ PricedTable price_kernel_table(const std::string& file, const std::vector<std::v
     if (hardware == nullptr) continue;
     // Some kernels split the keys for one query token only; that case is decode attention and has a fit of its own.
     const bool single = table.kind == KernelKind::attention_verify && shape.tokens <= 1.0;
-    const auto [at, fresh] = pricers.try_emplace({row.gpu, row.engine, row.dtype, kernel, single});
-    Pricer& pricer = at->second;
-    if (fresh) pricer = pricer_of(*hardware, row, kernel, single, table);
-    if (pricer.own != nullptr && pricer.own->kind == KernelKind::attention_decode && single)
+    const auto [at, fresh] = estimators.try_emplace({row.gpu, row.engine, row.dtype, kernel, single});
+    KernelEstimator& estimator = at->second;
+    if (fresh) estimator = estimator_of(*hardware, row, kernel, single, table);
+    if (estimator.own != nullptr && estimator.own->kind == KernelKind::attention_decode && single)
       shape.context += shape.tokens;  // decode attention counts the token's own key
-    row.priced_us = pricer.microseconds(*hardware, shape);
+    row.priced_us = estimator.microseconds(*hardware, shape);
     if (row.priced_us <= 0.0) continue;
     row.warm = *kind->over_l2 != '\0' && read.column(kind->over_l2) &&
                read.figure(line, i + 1, kind->over_l2, {}, 0.0, false) < kind->cold;
-    row.covered = pricer.own != nullptr && pricer.own->covers(*hardware, shape);
+    row.covered = estimator.own != nullptr && estimator.own->covers(*hardware, shape);
     if (table.kind == KernelKind::product && read.column("set_over_l2") && !row.warm)
       streams.push_back(shape.outer * shape.inner * find_dtype(row.dtype)->weight_bytes / hardware->bandwidth / (1e-6 * row.us));
     ratios.push_back(row.priced_us / row.us);
-    priced_lines.push_back(i + 1);
+    estimated_lines.push_back(i + 1);
   }
   check_rows(file, table, std::any_of(known.begin(), known.end(), [](const auto& entry) { return entry.second.has_value(); }));
   if (!streams.empty()) {
@@ -482,18 +486,18 @@ PricedTable price_kernel_table(const std::string& file, const std::vector<std::v
                                                "GPU's bandwidth, allowed: times in microseconds",
                                                middle));
   }
-  check_unit(file, std::move(ratios), priced_lines, table);
+  check_unit(file, std::move(ratios), estimated_lines, table);
   return table;
 }
 
-std::vector<KernelErrors> kernel_errors(const PricedTable& table) {
+std::vector<KernelErrors> kernel_errors(const EstimatedKernels& table) {
   struct Group {
     std::vector<double> ratios;
     std::size_t covered = 0;
     double least = 1e300;  // rows, for the order of bands
   };
   std::map<std::tuple<std::string, std::string, std::string>, std::map<std::string, Group>> groups;
-  for (const PricedKernel& row : table.rows) {
+  for (const EstimatedKernel& row : table.rows) {
     if (row.priced_us <= 0.0 || row.warm) continue;
     for (const std::string& band : {std::string("all"), band_of(table.kind, row.rows)}) {
       Group& group = groups[{row.gpu, row.engine, row.dtype}][band];
@@ -509,7 +513,7 @@ std::vector<KernelErrors> kernel_errors(const PricedTable& table) {
     std::sort(order.begin(), order.end());
     for (const auto& [least, band] : order) {
       const Group& group = bands[band];
-      list.push_back({price_errors(group.ratios), std::get<0>(key), std::get<1>(key), std::get<2>(key), band, group.covered});
+      list.push_back({estimate_errors(group.ratios), std::get<0>(key), std::get<1>(key), std::get<2>(key), band, group.covered});
     }
   }
   return list;

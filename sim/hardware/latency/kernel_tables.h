@@ -3,7 +3,7 @@
 
 #include "sim/hardware/gpu/hardware.h"
 #include "sim/hardware/gpu/kernels.h"
-#include "sim/hardware/latency/price_errors.h"
+#include "sim/hardware/latency/estimate_errors.h"
 
 #include <cstddef>
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace specsim::cost {
 
-struct PricedKernel {
+struct EstimatedKernel {
   std::string gpu;
   std::string engine;
   std::string dtype;
@@ -25,19 +25,19 @@ struct PricedKernel {
   bool warm = false;
 };
 
-struct PricedTable {
+struct EstimatedKernels {
   KernelKind kind = KernelKind::product;
   std::vector<std::string> header;
   std::vector<std::vector<std::string>> lines;  // the table's fields, unchanged
-  std::vector<PricedKernel> rows;               // one for each line
+  std::vector<EstimatedKernel> rows;            // one for each line
   std::vector<std::string> warnings;
 };
 
 // `fields` are the lines of a table; its header identifies the kind: gemm_aic, attention_decode_aic, attention_prefill_aic,
 // attention_latent_aic, attention_verify, moe_aic or allreduce_aic of aiconfigurator's collectors. Throws BadInput with the line
 // of `file`. `own`: further GPUs by the names that rows use, looked up before those of configs/hardware.
-PricedTable price_kernel_table(const std::string& file, const std::vector<std::vector<std::string>>& fields,
-                               const std::map<std::string, Hardware>& own = {});
+EstimatedKernels estimate_kernel_table(const std::string& file, const std::vector<std::vector<std::string>>& fields,
+                                       const std::map<std::string, Hardware>& own = {});
 
 // A layer of experts that aiconfigurator's collectors measure without a gate, although their rows do not state it: Nemotron's.
 struct UngatedLayer {
@@ -50,7 +50,7 @@ constexpr std::string_view kAlwaysGatedEngine = "sglang";
 constexpr std::string_view kAlwaysGatedVersion = "0.5.10";
 
 // Of a group of rows.
-struct KernelErrors : PriceErrors {
+struct KernelErrors : EstimateErrors {
   std::string gpu;
   std::string engine;
   std::string dtype;
@@ -60,6 +60,6 @@ struct KernelErrors : PriceErrors {
 
 // Errors by GPU, engine and dtype: over all rows and band by band, in the order of the names. Rows without an estimate and rows
 // that were measured warm are excluded.
-std::vector<KernelErrors> kernel_errors(const PricedTable& table);
+std::vector<KernelErrors> kernel_errors(const EstimatedKernels& table);
 
 }  // namespace specsim::cost

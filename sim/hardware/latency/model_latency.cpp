@@ -166,7 +166,7 @@ double ModelLatency::group_seconds(const ProductGroup& group, double rows, doubl
     if (const auto* const layer = std::get_if<ExpertsWork>(&operation.work)) {
       routed += seconds;
       *experts += group.layers * seconds;
-      if (!kernels_.routes_apart(*layer)) router = 0.0;
+      if (!kernels_.routes_separately(*layer)) router = 0.0;
     } else if (operation.stream == Stream::routed_experts) {
       router += seconds;
     } else if (operation.stream == Stream::shared_expert) {
@@ -329,7 +329,7 @@ std::vector<ExplainedOperation> ModelLatency::explain(const Pass& pass) const {
       if (operation.name == "router") {
         const auto same = std::find_if(group.operations.begin(), group.operations.end(),
                                        [](const Operation& one) { return std::holds_alternative<ExpertsWork>(one.work); });
-        if (same != group.operations.end() && !kernels_.routes_apart(std::get<ExpertsWork>(same->work))) continue;
+        if (same != group.operations.end() && !kernels_.routes_separately(std::get<ExpertsWork>(same->work))) continue;
       }
       add(operation, group.layers * operation.count);
     }

@@ -81,7 +81,7 @@ class RooflineCost final : public CostModel, private Uncertainty, private Deploy
   [[nodiscard]] MemoryBudget memory_budget(const Workload& workload, int look_ahead, Kept kept) const override {
     return memory_of(deployment_, workload, look_ahead, kept);
   }
-  [[nodiscard]] std::unique_ptr<CostModel> on_twice_the_gpus() const override {
+  [[nodiscard]] std::unique_ptr<CostModel> with_twice_the_gpus() const override {
     const std::optional<ModelShape>& target = deployment_.target;
     const std::optional<ModelShape>& draft = deployment_.draft;
     if (!target || !draft || draft->tensor_parallel != target->tensor_parallel) return nullptr;
@@ -152,7 +152,7 @@ CostEntry roofline_cost() {
         if (diagnostics.list().size() != before) return nullptr;
         for (const HostFigure& figure : host_figures())
           if (arguments.has(figure.key)) engine.host.*figure.figure = arguments.number(figure.key);
-        const bool round_unpriced = !engine.proposals.empty() && !arguments.has("proposal") && !arguments.has("round_us");
+        const bool host_time_unknown = !engine.proposals.empty() && !arguments.has("proposal") && !arguments.has("round_us");
         if (arguments.has("proposal")) add_proposal(engine, arguments.text("proposal"), arguments.where("proposal"), diagnostics);
         if (arguments.has("largest_graph")) engine.largest_graph = static_cast<double>(arguments.integer("largest_graph"));
         if (target.on_target())
@@ -174,7 +174,7 @@ CostEntry roofline_cost() {
                               std::move(engine),
                               kernels,
                               arguments.text("attention"),
-                              round_unpriced,
+                              host_time_unknown,
                               {},
                               {}};
         if (arguments.has("memory_share")) deployment.memory_share = arguments.number("memory_share");

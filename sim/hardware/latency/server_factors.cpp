@@ -14,20 +14,20 @@ namespace specsim::cost {
 const std::array<FactorInfo, kFactors>& factor_infos() {
   // Assumed, close to what scripts/results/tune_prior.py finds over the measured servers of results/tune (prior.csv there).
   static const std::array<FactorInfo, kFactors> infos = {{
-      {"products", true, 0.0, 0.05, "matrix products and small kernels"},
-      {"arithmetic", true, 0.0, 0.3, "extra factor of arithmetic on top of reading weights"},
+      {"products", true, 0.0, 0.04, "matrix products and small kernels"},
+      {"arithmetic", true, 0.0, 0.27, "extra factor of arithmetic on top of reading weights"},
       {"experts", true, 0.0, 0.25, "routed experts"},
       {"attention", true, 0.0, 0.5, "attention over the cache"},
-      {"verification", true, 0.0, 0.35, "extra factor of attention of several tokens per sequence"},
-      {"prefill", true, 0.0, 0.3, "extra factor of prompts, products and attention"},
+      {"verification", true, 0.0, 0.31, "extra factor of attention of several tokens per sequence"},
+      {"prefill", true, 0.0, 0.22, "extra factor of prompts, products and attention"},
       {"communication", true, 0.0, 0.8, "communication between the GPUs of one model"},
-      {"speculation", true, 0.0, 0.08, "all passes of speculative rounds"},
-      {"step", false, 0.0, 500.0, "host time per step"},
-      {"sequence", false, 0.0, 22.0, "host time per step and sequence"},
-      {"row", false, 0.0, 10.0, "host time per row of a verification"},
-      {"round", false, 0.0, 700.0, "host time per speculative round"},
-      {"draft_pass", false, 0.0, 300.0, "host time per draft pass"},
-      {"request", false, 12000.0, 7000.0, "host time per request before it is queued"},
+      {"speculation", true, 0.0, 0.046, "all passes of speculative rounds"},
+      {"step", false, 0.0, 370.0, "host time per step"},
+      {"sequence", false, 0.0, 15.0, "host time per step and sequence"},
+      {"row", false, 0.0, 9.2, "host time per row of a verification"},
+      {"round", false, 0.0, 550.0, "host time per speculative round"},
+      {"draft_pass", false, 0.0, 240.0, "host time per draft pass"},
+      {"request", false, 12000.0, 4100.0, "host time per request before it is queued"},
   }};
   return infos;
 }
@@ -87,7 +87,7 @@ FactorBelief read_belief(const config::Value& value, Diagnostics& diagnostics) {
   const config::Value& rows = arguments.value("covariance");
   const auto refuse = [&](const config::Value& found, const char* what) {
     diagnostics.add(found.where, fmt::format("covariance is {}, allowed: {} of {} numbers, in the order of the factors",
-                                             config::found_text(found), what, kFactors));
+                                             config::description_of_found(found), what, kFactors));
   };
   if (!rows.is_list() || rows.items.size() != kFactors) {
     refuse(rows, "a row for each factor,");

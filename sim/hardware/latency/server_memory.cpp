@@ -86,6 +86,20 @@ double sglang_share(const Hardware& hardware, std::uint32_t chunk, int gpus) {
   return std::max(0.05, std::round(1e3 * share) / 1e3);
 }
 
+std::uint32_t vllm_hybrid_block(const ModelShape& target, int draft_length) {
+  constexpr double kAlignment = 16.0;      // tokens of attention kernels' blocks
+  constexpr double kConvolvedBytes = 2.0;  // as in ModelShape::recurrent_bytes()
+  const std::vector<AttentionKind> kinds = target.attention_kinds();
+  if (target.recurrent_bytes() <= 0.0 || kinds.empty()) return 0;
+  const StateLayer& state = *target.state;
+  const double window = std::max(0.0, state.convolved - 1.0) + draft_length;
+  const double bytes = state.state_elements() * state.state_bits / 8.0 + state.channels() * window * kConvolvedBytes;
+  double a_token = 0.0;  // of the largest layer
+  for (const AttentionKind& kind : kinds)
+    a_token = std::max(a_token, kind.elements * target.kv_bits / 8.0 / target.kv_shards(kind));
+  return static_cast<std::uint32_t>(kAlignment * std::ceil(bytes / target.tensor_parallel / (kAlignment * a_token)));
+}
+
 double profiled_bytes(const Deployment& deployment, const StepLimits& step, bool speculative) {
   const ModelShape& target = *deployment.target;
   const double row = kActivationBytes * target.hidden;
@@ -97,8 +111,8 @@ double profiled_bytes(const Deployment& deployment, const StepLimits& step, bool
   return std::max(layers, step.rows * row + sampling) + (head ? step.rows * row : 0.0) + kOutsideBytes;
 }
 
-void leave_by_rules(const Deployment& deployment, double requests, double rows, bool speculative, double weights,
-                    MemoryBudget& budget) {
+void reserve_by_rules(const Deployment& deployment, double requests, double rows, bool speculative, double weights,
+                      MemoryBudget& budget) {
   const double all = deployment.hardware.memory_bytes - kDriverBytes;
   budget.set_aside = {{"the driver", kDriverBytes}};
   const auto profiled = [&](const StepLimits& least) {

@@ -40,6 +40,11 @@ double sglang_share(const Hardware& hardware, std::uint32_t chunk, int gpus);
 // max_num_tokens of `trtllm-serve`, whose profile run computes prompts with few logits.
 constexpr StepLimits kTrtllmStep = {8192.0, 0.0};
 
+// Tokens of a block of vLLM's cache for a target that also has layers with a state, so that a block of attention's cache takes at
+// least the bytes of a layer's state: Platform._align_hybrid_block_size of vLLM 0.27, in multiples of 16 tokens. The state
+// includes the window of the convolution, which is longer by `draft_length` tokens. 0: the target has no such layers.
+std::uint32_t vllm_hybrid_block(const ModelShape& target, int draft_length);
+
 // Bytes of one GPU, besides weights and cache, while vLLM V1 computes the largest step that its options allow. vLLM measures this
 // at its start: the layers' activations, or the logits of `step.requests` rows while they are sampled, whichever is more. With
 // `speculative` the rejection sampler runs too, with one draft for each request whatever the draft length is.
@@ -48,7 +53,7 @@ double profiled_bytes(const Deployment& deployment, const StepLimits& step, bool
 // Stores in `budget` the memory that the engine's rules leave for weights and caches, and the memory that they set aside. The
 // budget's lines stay as they are. `rows`: rows of a step of the workload that the server must be started for; `weights`: bytes
 // of the lines that are not a cache.
-void leave_by_rules(const Deployment& deployment, double requests, double rows, bool speculative, double weights,
-                    MemoryBudget& budget);
+void reserve_by_rules(const Deployment& deployment, double requests, double rows, bool speculative, double weights,
+                      MemoryBudget& budget);
 
 }  // namespace specsim::cost

@@ -273,35 +273,35 @@ Served served_seconds(const CostModel& model, const Clients& clients) {
   return {step, share};
 }
 
-void state_error(PricedStep& row, const CostModel& model, const Pass& pass) {
+void state_error(EstimatedStep& row, const CostModel& model, const Pass& pass) {
   row.error = model.relative_error(Role::target, pass);
   row.kernel_error = model.kernel_error(Role::target, pass);
 }
 
-void price_pass(PricedStep& row, const CostModel& model, const Pass& pass) {
+void estimate_pass(EstimatedStep& row, const CostModel& model, const Pass& pass) {
   row.priced_ms = 1e3 * model.pass(Role::target, pass).total();
   state_error(row, model, pass);
 }
 
-void price_server_step(const StepLine& line, const CostModel* model, PricedStep& row) {
+void estimate_server_step(const StepLine& line, const CostModel* model, EstimatedStep& row) {
   row.phase = "decode";
   row.batch = line.figure("batch", 1.0);
   const double context = line.figure("mean_context", 0.0);
   if (line.figure("ep", 1.0) > 1.0) row.why = "experts on several GPUs in parallel are not estimated";
-  if (row.why.empty()) price_pass(row, *model, {row.batch, 1.0, context, 1.0});
+  if (row.why.empty()) estimate_pass(row, *model, {row.batch, 1.0, context, 1.0});
 }
 
-void price_layerwise_step(const StepLine& line, const CostModel* model, PricedStep& row) {
+void estimate_layerwise_step(const StepLine& line, const CostModel* model, EstimatedStep& row) {
   const std::string& phase = line.text("phase");
   if (phase != "gen" && phase != "ctx") line.refuse("phase", "gen, ctx");
   row.phase = phase == "gen" ? "decode" : "prompt";
   row.batch = line.figure("batch", 1.0);
   const double tokens = line.figure("new_tokens", 1.0);
   const double context = line.figure("context", 0.0);
-  if (row.why.empty()) price_pass(row, *model, {row.batch, tokens, context, 1.0, false});
+  if (row.why.empty()) estimate_pass(row, *model, {row.batch, tokens, context, 1.0, false});
 }
 
-void price_served_step(const StepLine& line, const CostModel* model, PricedStep& row) {
+void estimate_served_step(const StepLine& line, const CostModel* model, EstimatedStep& row) {
   row.phase = "served";
   const bool unknown_load = line.text("concurrency").empty();
   if (!unknown_load) row.batch = line.figure("concurrency", 1.0);
@@ -335,7 +335,7 @@ struct StepFormat {
   const char* time;
   // Reads the rest of the line into the row, with its estimated time. `model` is nullptr, and row.why gives the reason, if no
   // model can estimate it.
-  void (*price)(const StepLine& line, const CostModel* model, PricedStep& row);
+  void (*price)(const StepLine& line, const CostModel* model, EstimatedStep& row);
 };
 
 const std::vector<StepFormat>& step_formats() {
@@ -347,7 +347,7 @@ const std::vector<StepFormat>& step_formats() {
        "tp",
        nullptr,
        "median_ms",
-       price_server_step},
+       estimate_server_step},
       {{"gpu", "engine", "model", "tp", "phase", "batch", "new_tokens", "context", "ms"},
        "gpu",
        "engine",
@@ -355,7 +355,7 @@ const std::vector<StepFormat>& step_formats() {
        "tp",
        nullptr,
        "ms",
-       price_layerwise_step},
+       estimate_layerwise_step},
       {{"backend", "model_path", "system", "precision", "isl", "osl", "tp_size", "concurrency", "silicon_tpot_ms"},
        "system",
        "backend",
@@ -363,7 +363,7 @@ const std::vector<StepFormat>& step_formats() {
        "tp_size",
        "precision",
        "silicon_tpot_ms",
-       price_served_step}};
+       estimate_served_step}};
   return formats;
 }
 
@@ -394,9 +394,9 @@ std::vector<std::string> step_table_columns() {
   return list;
 }
 
-PricedSteps price_step_table(const std::string& file, const std::vector<std::vector<std::string>>& fields,
-                             const std::optional<PresetChoice>& engine, const std::map<std::string, Hardware>& own) {
-  PricedSteps table;
+EstimatedSteps estimate_step_table(const std::string& file, const std::vector<std::vector<std::string>>& fields,
+                                   const std::optional<PresetChoice>& engine, const std::map<std::string, Hardware>& own) {
+  EstimatedSteps table;
   table.header = fields.at(0);
   const StepFormat* const found = format_of(table.header);
   SPECSIM_CHECK(found != nullptr, "{} is no table of steps", file);
@@ -409,7 +409,7 @@ PricedSteps price_step_table(const std::string& file, const std::vector<std::vec
   for (std::size_t i = 1; i < fields.size(); ++i) {
     const StepLine line(file, table.header, fields[i], i + 1);
     table.lines.push_back(fields[i]);
-    PricedStep& row = table.rows.emplace_back();
+    EstimatedStep& row = table.rows.emplace_back();
     row.gpu = line.text(format.gpu);
     row.engine = line.text(format.engine);
     row.model = line.text(format.model);
@@ -431,7 +431,7 @@ PricedSteps price_step_table(const std::string& file, const std::vector<std::vec
     format.price(line, model, row);
   }
   std::vector<double> ratios;
-  for (const PricedStep& row : table.rows)
+  for (const EstimatedStep& row : table.rows)
     if (row.priced_ms > 0.0) ratios.push_back(row.priced_ms / row.ms);
   if (!ratios.empty()) {
     const double middle = median_of(ratios);
@@ -443,10 +443,10 @@ PricedSteps price_step_table(const std::string& file, const std::vector<std::vec
   return table;
 }
 
-std::vector<StepErrors> step_errors(const PricedSteps& table) {
+std::vector<StepErrors> step_errors(const EstimatedSteps& table) {
   std::map<std::tuple<std::string, std::string, std::string, std::string>, std::map<std::size_t, std::vector<double>>> groups;
   std::vector<double> all;
-  for (const PricedStep& row : table.rows) {
+  for (const EstimatedStep& row : table.rows) {
     if (row.priced_ms <= 0.0) continue;
     std::size_t band = 0;
     while (row.batch > kBatchBands[band].most) ++band;
@@ -459,15 +459,15 @@ std::vector<StepErrors> step_errors(const PricedSteps& table) {
   std::vector<StepErrors> list;
   for (const auto& [key, bands] : groups)
     for (const auto& [band, ratios] : bands)
-      list.push_back({price_errors(ratios), std::get<0>(key), std::get<1>(key), std::get<2>(key), std::get<3>(key),
+      list.push_back({estimate_errors(ratios), std::get<0>(key), std::get<1>(key), std::get<2>(key), std::get<3>(key),
                       band == 0 ? "all" : kBatchBands[band - 1].name});
-  if (!all.empty()) list.push_back({price_errors(all), "all", "all", "all", "all", "all"});
+  if (!all.empty()) list.push_back({estimate_errors(all), "all", "all", "all", "all", "all"});
   return list;
 }
 
-std::vector<std::string> step_gaps(const PricedSteps& table) {
+std::vector<std::string> step_gaps(const EstimatedSteps& table) {
   std::map<std::string, std::size_t> counts;
-  for (const PricedStep& row : table.rows)
+  for (const EstimatedStep& row : table.rows)
     if (row.priced_ms <= 0.0) ++counts[row.why];
   std::vector<std::string> list;
   for (const auto& [why, count] : counts) list.push_back(fmt::format("{} rows are not estimated: {}", count, why));

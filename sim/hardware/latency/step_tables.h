@@ -3,7 +3,7 @@
 #pragma once
 
 #include "sim/hardware/gpu/hardware.h"
-#include "sim/hardware/latency/price_errors.h"
+#include "sim/hardware/latency/estimate_errors.h"
 #include "sim/hardware/presets/presets.h"
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace specsim::cost {
 
-struct PricedStep {
+struct EstimatedStep {
   std::string gpu;
   std::string engine;  // the engine that the estimate uses, a name of configs/engines; the table's own text if it is not known
   std::string model;
@@ -27,10 +27,10 @@ struct PricedStep {
   std::string why;
 };
 
-struct PricedSteps {
+struct EstimatedSteps {
   std::vector<std::string> header;
   std::vector<std::vector<std::string>> lines;  // the table's fields, unchanged
-  std::vector<PricedStep> rows;                 // one for each line
+  std::vector<EstimatedStep> rows;              // one for each line
   std::vector<std::string> warnings;
 };
 
@@ -42,11 +42,11 @@ bool is_step_table(const std::vector<std::string>& header);
 std::vector<std::string> step_table_columns();
 // Estimates the table's rows. `own`: GPUs that replace presets of the same name. `engine`, if given, replaces the engine that
 // each row names. Throws BadInput with the line of `file`.
-PricedSteps price_step_table(const std::string& file, const std::vector<std::vector<std::string>>& fields,
-                             const std::optional<PresetChoice>& engine = std::nullopt,
-                             const std::map<std::string, Hardware>& own = {});
+EstimatedSteps estimate_step_table(const std::string& file, const std::vector<std::vector<std::string>>& fields,
+                                   const std::optional<PresetChoice>& engine = std::nullopt,
+                                   const std::map<std::string, Hardware>& own = {});
 
-struct StepErrors : PriceErrors {
+struct StepErrors : EstimateErrors {
   std::string gpu;
   std::string engine;
   std::string model;
@@ -56,9 +56,9 @@ struct StepErrors : PriceErrors {
 
 // Errors by GPU, engine, model and phase, over all rows and band by band; the last one is over all rows, with "all" for every
 // name.
-std::vector<StepErrors> step_errors(const PricedSteps& table);
+std::vector<StepErrors> step_errors(const EstimatedSteps& table);
 
 // Rows that are not estimated: how many, by reason.
-std::vector<std::string> step_gaps(const PricedSteps& table);
+std::vector<std::string> step_gaps(const EstimatedSteps& table);
 
 }  // namespace specsim::cost

@@ -51,7 +51,7 @@ Comparison compare(const PlacedBatch& setting, const cost::CostModel& cost, cons
   const bool speculates = source.draft_length > 0 && setting.placement->speculates();
   result.plain = plain->simulate(generation, speculates ? nullptr : timeline);
   if (setting.placement->second_gpu()) {
-    if (const std::unique_ptr<cost::CostModel> twice = cost.on_twice_the_gpus()) {
+    if (const std::unique_ptr<cost::CostModel> twice = cost.with_twice_the_gpus()) {
       Generation on_both = generation;
       on_both.cost = twice.get();
       result.plain_twice = plain->simulate(on_both, nullptr);
@@ -80,7 +80,7 @@ double check_prices(const PlacedBatch& setting, const cost::CostModel& cost, int
   const int length = speculates ? draft_length : 0;
   const Drafting own = speculates ? drafting : TokenByToken();
   const int drafted = most_drafted(own, length);
-  const draft::Work work = work_of(own, drafted);
+  const draft::BlockWork work = work_of(own, drafted);
   double prefill = cost.pass(cost::Role::target, {batch, prompt, 0.0, 1.0}).total();
   if (!work.pass_rows.empty()) prefill += cost.pass(cost::Role::draft, {batch, prompt, 0.0, 1.0}).total();
   const double last = prompt + static_cast<double>(setting.output_tokens) - 2.0;

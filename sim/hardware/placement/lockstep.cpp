@@ -37,7 +37,7 @@ MeanAndPercentiles mean_and_percentiles(std::vector<std::pair<Ps, std::uint64_t>
 }
 
 // Adds a share of a block's work to the work of a batch.
-void add(draft::Work& all, double share, const draft::Work& block) {
+void add(draft::BlockWork& all, double share, const draft::BlockWork& block) {
   const auto add_rows = [&](std::vector<double>& sum, const std::vector<double>& rows) {
     sum.resize(std::max(sum.size(), rows.size()), 0.0);
     for (std::size_t p = 0; p < rows.size(); ++p) sum[p] += share * rows[p];
@@ -56,15 +56,16 @@ int most_drafted(const Drafting& drafting, int draft_length) {
                     drafting);
 }
 
-draft::Work work_of(const Drafting& drafting, int drafted) {
-  return std::visit(Overloaded{[&](TokenByToken /*drafts*/) {
-                                 return draft::Work{std::vector<double>(static_cast<std::size_t>(drafted), 1.0), drafted + 1.0};
-                               },
-                               [&](const draft::BlockDrafter& drafter) { return drafter.work(drafted); }},
-                    drafting);
+draft::BlockWork work_of(const Drafting& drafting, int drafted) {
+  return std::visit(
+      Overloaded{[&](TokenByToken /*drafts*/) {
+                   return draft::BlockWork{std::vector<double>(static_cast<std::size_t>(drafted), 1.0), drafted + 1.0};
+                 },
+                 [&](const draft::BlockDrafter& drafter) { return drafter.work(drafted); }},
+      drafting);
 }
 
-Priced priced(const cost::PassTime& time, double more_host) {
+PassLatency pass_latency(const cost::PassTime& time, double more_host) {
   const double model = time.weights + time.compute + time.kv + time.communication + time.launch;
   return {Duration::from_seconds(std::max(model, 0.0)), Duration::from_seconds(time.sampling),
           Duration::from_seconds(time.host + more_host)};
@@ -94,25 +95,26 @@ double Lockstep::catch_up_share() const {
   return generation_.accepted->bonus == decode::Bonus::emitted ? static_cast<double>(full_) / static_cast<double>(size()) : 0.0;
 }
 
-Priced Lockstep::prefill_price(cost::Role role) const {
-  return priced(generation_.cost->pass(
+PassLatency Lockstep::prefill_latency(cost::Role role) const {
+  return pass_latency(generation_.cost->pass(
       role, {static_cast<double>(result_.sequences), static_cast<double>(generation_.prompt_tokens), 0.0, 1.0}));
 }
 
-cost::PassTime Lockstep::draft_pass(std::uint64_t batch, const draft::Work& block, std::size_t index, double context,
+cost::PassTime Lockstep::draft_pass(std::uint64_t batch, const draft::BlockWork& block, std::size_t index, double context,
                                     double extra) const {
   return generation_.cost->draft_level({static_cast<double>(batch), context}, static_cast<int>(index), block.pass_rows[index],
                                        extra);
 }
 
-Priced Lockstep::draft_pass_price(std::uint64_t batch, const draft::Work& block, std::size_t index, double context) const {
-  return priced(draft_pass(batch, block, index, context, 0.0));
+PassLatency Lockstep::draft_pass_latency(std::uint64_t batch, const draft::BlockWork& block, std::size_t index,
+                                         double context) const {
+  return pass_latency(draft_pass(batch, block, index, context, 0.0));
 }
 
-Priced Lockstep::draft_price(std::uint64_t batch, const draft::Work& block, double context, double extra) const {
+PassLatency Lockstep::draft_latency(std::uint64_t batch, const draft::BlockWork& block, double context, double extra) const {
   cost::PassTime sum;
   for (std::size_t i = 0; i < block.pass_rows.size(); ++i) sum += draft_pass(batch, block, i, context, i == 0 ? extra : 0.0);
-  return priced(sum);
+  return pass_latency(sum);
 }
 
 int Lockstep::drafted_in(std::uint32_t sequence, std::size_t round) const {
@@ -122,8 +124,8 @@ int Lockstep::drafted_in(std::uint32_t sequence, std::size_t round) const {
   return drafted[sequence][round];
 }
 
-draft::Work Lockstep::block_of(std::uint32_t sequence, std::size_t round) const {
-  draft::Work block = work_of(generation_.drafting, drafted_in(sequence, round));
+draft::BlockWork Lockstep::block_of(std::uint32_t sequence, std::size_t round) const {
+  draft::BlockWork block = work_of(generation_.drafting, drafted_in(sequence, round));
   if (generation_.accepted->pass_rows.empty()) return block;
   const std::vector<std::uint16_t>& counted = generation_.accepted->pass_rows[sequence][round];
   block.pass_rows.assign(counted.begin(), counted.end());
@@ -144,10 +146,10 @@ Lockstep::Upcoming Lockstep::mean_of(std::span<const std::uint32_t> sequences) c
 Lockstep::Upcoming Lockstep::upcoming() const { return mean_of(running_); }
 Lockstep::Upcoming Lockstep::upcoming_of_missed() const { return mean_of(missed_); }
 
-draft::Work Lockstep::ahead() const {
+draft::BlockWork Lockstep::ahead() const {
   const AcceptedCounts& counts = *generation_.accepted;
   if (counts.drafted.empty()) return whole_;
-  draft::Work all{{}, 0.0};
+  draft::BlockWork all{{}, 0.0};
   const double share = 1.0 / static_cast<double>(running_.size());
   for (const std::uint32_t i : running_) {
     const std::size_t round = result_.rounds;
@@ -176,8 +178,8 @@ bool Lockstep::draft_runs() const {
   return std::holds_alternative<TokenByToken>(generation_.drafting) || !whole_.pass_rows.empty();
 }
 
-Priced Lockstep::verify_price() const {
-  const draft::Work work = upcoming().work;
+PassLatency Lockstep::verify_latency() const {
+  const draft::BlockWork work = upcoming().work;
   const double rows = work.verified_rows;
   const auto batch = static_cast<double>(size());
   cost::PassTime time = generation_.cost->pass(cost::Role::target, {batch, rows, context(), rows});
@@ -190,7 +192,7 @@ Priced Lockstep::verify_price() const {
   }
   double more = rows > 1.0 || !work.pass_rows.empty() ? generation_.cost->round_overhead(batch) : 0.0;
   if (generation_.round_cost > 0.0) more += generation_.round_cost * plain().total();
-  return priced(time, more);
+  return pass_latency(time, more);
 }
 
 void Lockstep::emit_first() {
@@ -219,8 +221,8 @@ std::uint64_t Lockstep::emitted_by_round() const {
   return sum;
 }
 
-Lockstep::Outcome Lockstep::finish_round() {
-  Outcome outcome;
+Lockstep::BatchRound Lockstep::finish_round() {
+  BatchRound outcome;
   outcome.round = result_.rounds;
   outcome.batch = running_.size();
   outcome.drafted = upcoming().drafted_by(outcome.batch);
@@ -266,7 +268,7 @@ Lockstep::Outcome Lockstep::finish_round() {
   return outcome;
 }
 
-void Lockstep::spend(Duration Parts::*part, Duration wall, const Priced& pass) {
+void Lockstep::spend(Duration Parts::*part, Duration wall, const PassLatency& pass) {
   const Duration sampling = std::min(pass.sampling, wall);
   const Duration host = std::min(pass.host, wall - sampling);
   result_.parts.sampling += sampling;
@@ -281,8 +283,8 @@ void Lockstep::waste(Duration block, std::uint64_t used, std::uint64_t drafted) 
   result_.wasted_draft += Duration::from_ps(static_cast<double>(block.ps()) * share);
 }
 
-void Lockstep::in_vain(Duration stretch) {
-  result_.in_vain += stretch;
+void Lockstep::add_wasted_ahead(Duration stretch) {
+  result_.wasted_ahead += stretch;
   result_.wasted_draft += stretch;
 }
 
@@ -298,7 +300,7 @@ void Lockstep::span(engine::Timeline::Lane lane, std::string_view name, SimTime 
 }
 
 void Lockstep::span(engine::Timeline::Lane lane, std::string_view name, SimTime start, Duration duration,
-                    const Outcome& outcome) const {
+                    const BatchRound& outcome) const {
   if (timeline_ == nullptr) return;
   const std::uint64_t drafted = outcome.drafted;
   const std::string_view colour = outcome.accepted == drafted       ? "good"

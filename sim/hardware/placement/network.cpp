@@ -51,8 +51,8 @@ class NetworkRun final : public Lockstep {
         down_lane_(lane("downlink")) {}
 
   Result simulate() {
-    target_prefill_ = prefill_price(cost::Role::target);
-    if (draft_runs()) draft_prefill_ = prefill_price(cost::Role::draft);
+    target_prefill_ = prefill_latency(cost::Role::target);
+    if (draft_runs()) draft_prefill_ = prefill_latency(cost::Role::draft);
     span(target_lane_, "prefill", SimTime(), target_prefill_.total());
     gpu_.request(target_prefill_.total(), [this] {
       sent_ = engine_.now();
@@ -83,8 +83,8 @@ class NetworkRun final : public Lockstep {
   }
   void draft() {
     batch_ = size();
-    draft_ = draft_price(batch_, upcoming().work, context(), catch_up_share());
-    verify_ = verify_price();
+    draft_ = draft_latency(batch_, upcoming().work, context(), catch_up_share());
+    verify_ = verify_latency();
     began_ = engine_.now();
     device_.request(draft_.total(), [this] {
       const Upcoming round = upcoming();
@@ -107,7 +107,7 @@ class NetworkRun final : public Lockstep {
     });
   }
   void finish() {
-    const Outcome outcome = finish_round();
+    const BatchRound outcome = finish_round();
     network(down_lane_, "tokens", down_);
     spend(&Parts::draft, draft_.total(), draft_);
     spend(&Parts::verify, verify_.total(), verify_);
@@ -138,10 +138,10 @@ class NetworkRun final : public Lockstep {
   engine::Timeline::Lane draft_lane_;
   engine::Timeline::Lane up_lane_;
   engine::Timeline::Lane down_lane_;
-  Priced target_prefill_;
-  Priced draft_prefill_;
-  Priced draft_;
-  Priced verify_;
+  PassLatency target_prefill_;
+  PassLatency draft_prefill_;
+  PassLatency draft_;
+  PassLatency verify_;
   SimTime began_;
   SimTime verifying_;
   SimTime sent_;

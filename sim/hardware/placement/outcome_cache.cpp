@@ -16,9 +16,9 @@ class PreparedRun final : public TwoGpuRun {
   void begin() override {
     const Upcoming round = upcoming();
     batch_ = size();
-    draft_ = draft_price(batch_, round.work, context(), 0.0);
-    verify_ = verify_price();
-    meanwhile_ = draft_price(batch_, {round.work.meanwhile_rows}, context(), 0.0);
+    draft_ = draft_latency(batch_, round.work, context(), 0.0);
+    verify_ = verify_latency();
+    meanwhile_ = draft_latency(batch_, {round.work.meanwhile_rows}, context(), 0.0);
     book_prepared(round);
     outcomes_ = std::max(round.work.meanwhile_rows.back(), 1.0);
     result_.draft_busy += draft_.total();
@@ -33,7 +33,7 @@ class PreparedRun final : public TwoGpuRun {
         verify_.total(), [this] { verified(); }, engine::kNormal, 1);
   }
   void verified() {
-    const Outcome outcome = finish_round();
+    const BatchRound outcome = finish_round();
     spend(&Parts::verify, verify_.total(), verify_);
     result_.target_busy += verify_.total();
     span(target_lane_, "verify", began_, verify_.total(), outcome);
@@ -42,7 +42,7 @@ class PreparedRun final : public TwoGpuRun {
     prepared_ = done() ? std::min(meanwhile_.total(), verify_.total()) : meanwhile_.total();
     result_.draft_busy += prepared_;
     span(draft_lane_, "prepare outcomes", began_, prepared_, outcome.round + 1, outcome.batch);
-    if (done()) return in_vain(prepared_);
+    if (done()) return add_wasted_ahead(prepared_);
     const SimTime ready = std::max(engine_.now(), began_ + prepared_);
     spend(&Parts::waiting, ready - engine_.now());
     engine_.schedule_at(ready, [this] { begin(); });
@@ -52,14 +52,14 @@ class PreparedRun final : public TwoGpuRun {
     if (prepared_ == Duration()) return;
     const double missed = round.work.pass_rows.empty() ? 0.0 : round.work.pass_rows.front();
     const auto used = Duration::from_ps(static_cast<double>(prepared_.ps()) * std::max(0.0, 1.0 - missed) / outcomes_);
-    in_vain(prepared_ - used);
+    add_wasted_ahead(prepared_ - used);
     block_ = used;
     prepared_ = {};
   }
 
-  Priced draft_;
-  Priced verify_;
-  Priced meanwhile_;
+  PassLatency draft_;
+  PassLatency verify_;
+  PassLatency meanwhile_;
   Duration prepared_;  // time spent on the outcomes of the last round
   Duration block_;     // time of drafting the blocks under verification
   SimTime began_;

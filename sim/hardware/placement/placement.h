@@ -81,7 +81,7 @@ struct Result {
   Duration target_busy;
   Duration draft_busy;
   Duration wasted_draft;  // drafting of tokens that were not emitted, and blocks that were never used
-  Duration in_vain;       // the part of wasted_draft that was pre-drafting for sequences that then rejected or ended
+  Duration wasted_ahead;  // the part of wasted_draft that was pre-drafting for sequences that then rejected or ended
   Duration time_to_first_token;
   MeanAndPercentiles
       time_per_output_token;       // (end - time to first token) / (output_tokens - 1), over sequences of more than one token
@@ -102,7 +102,7 @@ class Placement {
   // False: nothing is ever drafted.
   [[nodiscard]] virtual bool speculates() const { return true; }
   // A round is the draft's passes and then the target's, without overlap, as a cost model estimates it.
-  [[nodiscard]] virtual bool passes_one_after_the_other() const { return false; }
+  [[nodiscard]] virtual bool passes_are_sequential() const { return false; }
   // The next block is drafted while the one before it is verified, on the assumption that all of it is accepted.
   [[nodiscard]] virtual bool drafts_ahead() const { return bonus() == decode::Bonus::none; }
   // While the target verifies, the draft prepares blocks for the outcomes of the round (draft::prepares_meanwhile).

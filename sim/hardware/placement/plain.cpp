@@ -13,7 +13,7 @@ class PlainRun final : public Lockstep {
   }
 
   Result simulate() {
-    const Priced pass = prefill_price(cost::Role::target);
+    const PassLatency pass = prefill_latency(cost::Role::target);
     gpu_.request(pass.total(), [this] {
       emit_first();
       next();
@@ -27,11 +27,11 @@ class PlainRun final : public Lockstep {
  private:
   void next() {
     if (done()) return;
-    pass_ = verify_price();
+    pass_ = verify_latency();
     gpu_.request(pass_.total(), [this] { finish(); });
   }
   void finish() {
-    const Outcome outcome = finish_round();
+    const BatchRound outcome = finish_round();
     spend(&Parts::verify, pass_.total(), pass_);
     result_.target_busy += pass_.total();
     span(lane_, "decode", SimTime() + (engine_.now() - SimTime() - pass_.total()), pass_.total(), outcome.round, outcome.batch);
@@ -40,7 +40,7 @@ class PlainRun final : public Lockstep {
 
   engine::FifoServer gpu_{engine_, "target GPU"};
   engine::Timeline::Lane lane_;
-  Priced pass_;
+  PassLatency pass_;
 };
 
 class Plain final : public Placement {

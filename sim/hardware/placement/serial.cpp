@@ -10,8 +10,8 @@ class SerialRun final : public Lockstep {
   SerialRun(const Generation& generation, engine::Timeline* timeline) : Lockstep(generation, timeline), lane_(lane("GPU")) {}
 
   Result simulate() {
-    if (draft_runs()) draft_ = prefill_price(cost::Role::draft);
-    verify_ = prefill_price(cost::Role::target);
+    if (draft_runs()) draft_ = prefill_latency(cost::Role::draft);
+    verify_ = prefill_latency(cost::Role::target);
     gpu_.request(verify_.total(), [this] { first_token(); });
     return run();
   }
@@ -29,12 +29,12 @@ class SerialRun final : public Lockstep {
     });
   }
   void begin() {
-    draft_ = draft_price(size(), upcoming().work, context(), catch_up_share());
-    verify_ = verify_price();
+    draft_ = draft_latency(size(), upcoming().work, context(), catch_up_share());
+    verify_ = verify_latency();
     gpu_.request(draft_.total(), [this] { gpu_.request(verify_.total(), [this] { finish(); }); });
   }
   void finish() {
-    const Outcome outcome = finish_round();
+    const BatchRound outcome = finish_round();
     book(&Parts::draft, draft_, result_.draft_busy);
     book(&Parts::verify, verify_, result_.target_busy);
     waste(draft_.total(), outcome.accepted, outcome.drafted);
@@ -42,7 +42,7 @@ class SerialRun final : public Lockstep {
     span(lane_, "verify", since(verify_.total()), verify_.total(), outcome);
     if (!done()) begin();
   }
-  void book(Duration Parts::*part, const Priced& pass, Duration& busy) {
+  void book(Duration Parts::*part, const PassLatency& pass, Duration& busy) {
     spend(part, pass.total(), pass);
     busy += pass.total();
   }
@@ -50,13 +50,13 @@ class SerialRun final : public Lockstep {
 
   engine::FifoServer gpu_{engine_, "GPU"};
   engine::Timeline::Lane lane_;
-  Priced draft_;
-  Priced verify_;
+  PassLatency draft_;
+  PassLatency verify_;
 };
 
 class Serial final : public Placement {
  public:
-  [[nodiscard]] bool passes_one_after_the_other() const override { return true; }
+  [[nodiscard]] bool passes_are_sequential() const override { return true; }
   [[nodiscard]] Result simulate(const Generation& generation, engine::Timeline* timeline) const override {
     return SerialRun(generation, timeline).simulate();
   }

@@ -22,7 +22,7 @@ class SharedRun final : public Lockstep {
   }
 
   Result simulate() {
-    const Priced target = prefill_price(cost::Role::target);
+    const PassLatency target = prefill_latency(cost::Role::target);
     spend(&Parts::prefill, target.total(), target);
     result_.target_busy += target.total();
     span(target_lane_, "prefill", SimTime(), target.total());
@@ -35,7 +35,7 @@ class SharedRun final : public Lockstep {
   void first_token() {
     emit_first();
     if (done()) return;
-    const Priced draft = draft_runs() ? prefill_price(cost::Role::draft) : Priced();
+    const PassLatency draft = draft_runs() ? prefill_latency(cost::Role::draft) : PassLatency();
     spend(&Parts::prefill, draft.total(), draft);
     result_.draft_busy += draft.total();
     span(draft_lane_, "draft prefill", engine_.now(), draft.total());
@@ -43,12 +43,12 @@ class SharedRun final : public Lockstep {
   }
 
   // A pass that takes `time` alone; `share` is the largest part of the full speed that it can use.
-  void start(const Priced& time, double share, engine::Action on_finish) {
+  void start(const PassLatency& time, double share, engine::Action on_finish) {
     const auto work = Duration::from_ps(static_cast<double>(time.total().ps()) * share);
     gpu_.request(work, on_finish, {.weight = share, .most = share});
   }
 
-  void draft_again(std::uint64_t sequences, const draft::Work& block) {
+  void draft_again(std::uint64_t sequences, const draft::BlockWork& block) {
     drafted_block_ = block;
     stage_ = Stage::again;
     drafting_ = sequences;
@@ -69,13 +69,13 @@ class SharedRun final : public Lockstep {
   }
   [[nodiscard]] bool block_is_whole() const { return pass_ == drafted_block_.pass_rows.size(); }
   void next_draft_pass() {
-    const Priced price = draft_pass_price(drafting_, drafted_block_, pass_, block_context_);
+    const PassLatency latency = draft_pass_latency(drafting_, drafted_block_, pass_, block_context_);
     if (stage_ == Stage::again) {
-      again_sampling_host_.sampling += price.sampling;
-      again_sampling_host_.host += price.host;
+      again_sampling_host_.sampling += latency.sampling;
+      again_sampling_host_.host += latency.host;
     }
     pass_began_ = engine_.now();
-    start(price, draft_share_, [this] { draft_pass_done(); });
+    start(latency, draft_share_, [this] { draft_pass_done(); });
   }
   void draft_pass_done() {
     const Duration took = engine_.now() - pass_began_;
@@ -96,7 +96,7 @@ class SharedRun final : public Lockstep {
         if (!whole) return next_draft_pass();
         ahead_end_ = engine_.now();
         return settle();
-      case Stage::in_vain:
+      case Stage::wasted_ahead:
         ahead_end_ = engine_.now();
         return settle();
     }
@@ -105,7 +105,7 @@ class SharedRun final : public Lockstep {
   void verify() {
     verify_began_ = engine_.now();
     batch_ = size();
-    verify_ = verify_price();
+    verify_ = verify_latency();
     stage_ = Stage::ahead;
     drafting_ = batch_;
     drafted_block_ = ahead();
@@ -137,7 +137,7 @@ class SharedRun final : public Lockstep {
       return;
     }
     if (ahead_done_) return settle();
-    stage_ = outcome_.full > 0 ? Stage::rest : Stage::in_vain;
+    stage_ = outcome_.full > 0 ? Stage::rest : Stage::wasted_ahead;
   }
   // Verification and pre-drafting are finished.
   void settle() {
@@ -150,9 +150,9 @@ class SharedRun final : public Lockstep {
   }
   void book_ahead() {
     const double unused = 1.0 - static_cast<double>(outcome_.full) / static_cast<double>(batch_);
-    const auto vain = std::min(spent_, Duration::from_ps(static_cast<double>(spent_.ps()) * unused));
-    in_vain(vain);
-    block_ = spent_ - vain;
+    const auto wasted = std::min(spent_, Duration::from_ps(static_cast<double>(spent_.ps()) * unused));
+    add_wasted_ahead(wasted);
+    block_ = spent_ - wasted;
     spent_ = {};
     if (outcome_.full > 0)
       span(draft_lane_, "draft", draft_began_, ahead_end_ - draft_began_, outcome_.round + 1, outcome_.full);
@@ -160,7 +160,7 @@ class SharedRun final : public Lockstep {
       span(draft_lane_, "draft in vain", draft_began_, ahead_end_ - draft_began_, outcome_.round + 1, batch_, "terrible");
   }
 
-  enum class Stage { again, ahead, rest, in_vain };
+  enum class Stage { again, ahead, rest, wasted_ahead };
 
   double target_share_;
   double draft_share_;
@@ -168,9 +168,9 @@ class SharedRun final : public Lockstep {
   engine::Timeline::Lane target_lane_;
   engine::Timeline::Lane draft_lane_;
   Stage stage_ = Stage::again;
-  Outcome outcome_;
-  Priced verify_;
-  Priced again_sampling_host_;
+  BatchRound outcome_;
+  PassLatency verify_;
+  PassLatency again_sampling_host_;
   Duration spent_;  // time spent on the block that is being drafted
   Duration block_;  // drafting time of the block under verification
   SimTime pass_began_;
@@ -182,9 +182,9 @@ class SharedRun final : public Lockstep {
   bool ahead_done_ = false;
   std::uint64_t drafting_ = 0;
   std::uint64_t batch_ = 0;
-  double block_context_ = 0.0;  // cached tokens at the start of the block that is being drafted
-  draft::Work drafted_block_;   // the block that is being drafted
-  std::size_t pass_ = 0;        // its passes that are done
+  double block_context_ = 0.0;      // cached tokens at the start of the block that is being drafted
+  draft::BlockWork drafted_block_;  // the block that is being drafted
+  std::size_t pass_ = 0;            // its passes that are done
 };
 
 class Shared final : public Placement {

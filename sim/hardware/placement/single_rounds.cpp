@@ -40,12 +40,13 @@ decode::BlockRound::Start SingleRounds::start_of(const State& state, int longest
   return {state.sequence, state.context, state.text_position, {}, longest, memory_.get(), nullptr, true};
 }
 
-void SingleRounds::draft(const State& state, std::span<draft::LengthPolicy::Outlook> outlooks) {
-  round_.draft(start_of(state, kMaxDraftLength), bits_of(state), outlooks);
+void SingleRounds::draft(const State& state, std::span<draft::LengthPolicy::TokenForecast> forecasts) {
+  round_.draft(start_of(state, kMaxDraftLength), bits_of(state), forecasts);
 }
 
 std::uint32_t SingleRounds::play(State& state, std::uint32_t verified) {
-  const decode::BlockRound::Outcome& outcome = round_.play(*rule_, start_of(state, static_cast<int>(verified)), bits_of(state));
+  const decode::BlockRound::RoundResult& outcome =
+      round_.play(*rule_, start_of(state, static_cast<int>(verified)), bits_of(state));
   state.context = outcome.next_context;
   state.text_position += static_cast<std::uint32_t>(outcome.emitted.size());
   ++state.round;

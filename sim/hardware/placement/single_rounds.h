@@ -26,8 +26,8 @@ class SingleRounds {
 
   explicit SingleRounds(const RoundSource& source);
   [[nodiscard]] State start(std::uint64_t sequence) const;
-  // Drafts the chain of the next round and stores the outlook of each of its tokens: `outlooks` has the draft length.
-  void draft(const State& state, std::span<draft::LengthPolicy::Outlook> outlooks);
+  // Drafts the chain of the next round and stores the forecast of each of its tokens: `forecasts` has the draft length.
+  void draft(const State& state, std::span<draft::LengthPolicy::TokenForecast> forecasts);
   // Plays the next round, which verifies at most this many tokens of its chain; returns how many it accepts.
   std::uint32_t play(State& state, std::uint32_t verified);
 

@@ -8,8 +8,8 @@ TwoGpuRun::TwoGpuRun(const Generation& generation, engine::Timeline* timeline)
     : Lockstep(generation, timeline), target_lane_(lane("target GPU")), draft_lane_(lane("draft GPU")) {}
 
 Result TwoGpuRun::simulate() {
-  target_prefill_ = prefill_price(cost::Role::target);
-  if (draft_runs()) draft_prefill_ = prefill_price(cost::Role::draft);
+  target_prefill_ = prefill_latency(cost::Role::target);
+  if (draft_runs()) draft_prefill_ = prefill_latency(cost::Role::draft);
   engine_.schedule_after(target_prefill_.total(), [this] { first_token(); });
   return run();
 }

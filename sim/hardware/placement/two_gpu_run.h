@@ -21,8 +21,8 @@ class TwoGpuRun : public Lockstep {
  private:
   void first_token();
 
-  Priced target_prefill_;
-  Priced draft_prefill_;
+  PassLatency target_prefill_;
+  PassLatency draft_prefill_;
 };
 
 }  // namespace specsim::placement

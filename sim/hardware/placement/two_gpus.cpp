@@ -21,7 +21,7 @@ class OverlappedRun final : public TwoGpuRun {
 
   // Neither GPU is busy: this many sequences get a block for the text as it is now.
   void draft_again(std::uint64_t sequences, const Upcoming& block) {
-    draft_ = draft_price(sequences, block.work, context(), 0.0);
+    draft_ = draft_latency(sequences, block.work, context(), 0.0);
     block_ += draft_.total();
     result_.draft_busy += draft_.total();
     spend(&Parts::draft, draft_.total(), draft_);
@@ -32,15 +32,15 @@ class OverlappedRun final : public TwoGpuRun {
   void verify() {
     began_ = engine_.now();
     batch_ = size();
-    verify_ = verify_price();
+    verify_ = verify_latency();
     // The next block continues the one that is being verified; the draft assumes that its first path is accepted.
-    ahead_ = draft_price(batch_, ahead(), ahead_context(), 0.0);
+    ahead_ = draft_latency(batch_, ahead(), ahead_context(), 0.0);
     engine_.schedule_after(
         verify_.total(), [this] { verified(); }, engine::kNormal, 1);
   }
 
   void verified() {
-    const Outcome outcome = finish_round();
+    const BatchRound outcome = finish_round();
     spend(&Parts::verify, verify_.total(), verify_);
     result_.target_busy += verify_.total();
     span(target_lane_, "verify", began_, verify_.total(), outcome);
@@ -50,9 +50,9 @@ class OverlappedRun final : public TwoGpuRun {
     const Duration drafted = outcome.full > 0 ? ahead_.total() : std::min(ahead_.total(), verify_.total());
     result_.draft_busy += drafted;
     const double unused = 1.0 - static_cast<double>(outcome.full) / static_cast<double>(batch_);
-    const auto vain = std::min(drafted, Duration::from_ps(static_cast<double>(drafted.ps()) * unused));
-    in_vain(vain);
-    block_ = drafted - vain;
+    const auto wasted = std::min(drafted, Duration::from_ps(static_cast<double>(drafted.ps()) * unused));
+    add_wasted_ahead(wasted);
+    block_ = drafted - wasted;
     if (outcome.full > 0)
       span(draft_lane_, "draft", began_, drafted, outcome.round + 1, outcome.full);
     else
@@ -64,9 +64,9 @@ class OverlappedRun final : public TwoGpuRun {
     engine_.schedule_at(ready, [this] { rejected_ > 0 ? draft_again(rejected_, upcoming_of_missed()) : verify(); });
   }
 
-  Priced draft_;
-  Priced verify_;
-  Priced ahead_;
+  PassLatency draft_;
+  PassLatency verify_;
+  PassLatency ahead_;
   Duration block_;  // time of drafting the block under verification
   SimTime began_;
   std::uint64_t batch_ = 0;

@@ -28,7 +28,7 @@ using Keys = std::vector<const char*>;
 
 class ConfigJson {
  public:
-  ConfigJson(const std::string& path, const Value& root, const ConfigBeside& beside, bool module, Diagnostics& diagnostics)
+  ConfigJson(const std::string& path, const Value& root, const WeightTypeSources& beside, bool module, Diagnostics& diagnostics)
       : path_(path), root_(root), side_(beside.quantization), types_(beside.dtype), module_(module), diagnostics_(diagnostics) {}
 
   Value model() {
@@ -91,7 +91,7 @@ class ConfigJson {
       if (inner == nullptr || (inner->is_scalar() && text_->find("model") == inner)) return;
       if (!inner->is_map()) {
         diagnostics_.add(inner->where,
-                         fmt::format("the language model's part is {}, allowed: a map", config::found_text(*inner)));
+                         fmt::format("the language model's part is {}, allowed: a map", config::description_of_found(*inner)));
         return;
       }
       text_ = inner;
@@ -653,7 +653,8 @@ class ConfigJson {
     for (const char* key : {"tie_word_embeddings", "tied_embeddings", "tie_embedding"})
       if (tie == nullptr) tie = find_anywhere(key);
     if (tie != nullptr && tie->text != "true" && tie->text != "false")
-      diagnostics_.add(tie->where, fmt::format("tie_word_embeddings is {}, allowed: true, false", config::found_text(*tie)));
+      diagnostics_.add(tie->where,
+                       fmt::format("tie_word_embeddings is {}, allowed: true, false", config::description_of_found(*tie)));
     widths_.tied = tie != nullptr ? tie->text == "true" : architecture_ != nullptr && architecture_->tied;
     const auto says = [&](std::string_view key) {
       return drafter_ && std::any_of(drafter_->fields.begin(), drafter_->fields.end(),
@@ -737,7 +738,7 @@ class ConfigJson {
 
 }  // namespace
 
-Value model_of_config(const std::string& path, const Value& root, const ConfigBeside& beside, bool module,
+Value model_of_config(const std::string& path, const Value& root, const WeightTypeSources& beside, bool module,
                       Diagnostics& diagnostics) {
   return ConfigJson(path, root, beside, module, diagnostics).model();
 }

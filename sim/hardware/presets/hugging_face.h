@@ -83,12 +83,12 @@ std::vector<StoredMatrix> stored_matrices(const std::vector<FileLayer>& layers, 
                                           std::size_t first_layer);
 
 // Sources of the types of the weights besides a config: a file of its own, or dtype from a GGUF file.
-struct ConfigBeside {
+struct WeightTypeSources {
   const config::Value* quantization = nullptr;
   const config::Value* dtype = nullptr;
 };
 // The model of `root`, which was read from `path`.
-config::Value model_of_config(const std::string& path, const config::Value& root, const ConfigBeside& beside, bool module,
+config::Value model_of_config(const std::string& path, const config::Value& root, const WeightTypeSources& beside, bool module,
                               Diagnostics& diagnostics);
 
 // The value of `dtype` that describes a checkpoint's quantisation config, or null for 16 bits. Unknown entries are listed in

@@ -202,7 +202,7 @@ void check_layer_keys(const Value& text, std::int64_t layers, std::vector<std::s
       diagnostics.add(field.where,
                       fmt::format("{} is {}, a key about layers that is not understood, allowed: layers that known keys "
                                   "describe; a model's file in YAML may state means over the layers",
-                                  field.key, config::found_text(field.value)));
+                                  field.key, config::description_of_found(field.value)));
   }
   const auto values = number(text, "linear_num_value_heads");
   const auto keys = number(text, "linear_num_key_heads");

@@ -289,7 +289,7 @@ class LayerReader {
       if (letters.empty() || letters.find_first_not_of("LGSF") != std::string::npos) {
         refuse(*pattern,
                fmt::format("sliding_window_pattern is {}, allowed: a number of layers, or letters L (with the window) and G",
-                           config::found_text(*pattern)));
+                           config::description_of_found(*pattern)));
         return;
       }
       choose(
@@ -301,7 +301,8 @@ class LayerReader {
       return;
     }
     if (const Value* order = find(text_, "order_of_interleaved_layers"); order != nullptr && order->text != "local_attn_first")
-      refuse(*order, fmt::format("order_of_interleaved_layers is {}, allowed: local_attn_first", config::found_text(*order)));
+      refuse(*order,
+             fmt::format("order_of_interleaved_layers is {}, allowed: local_attn_first", config::description_of_found(*order)));
     std::optional<std::int64_t> every =
         count_of({"sliding_window_pattern", "_sliding_window_pattern", "layer_switch", "global_attn_every_n_layers"});
     if (!every && is("gemma3")) every = 6;

@@ -553,7 +553,7 @@ Value dtype_of_quantization(const Value& quantization, const std::vector<StoredM
                             std::vector<std::string>& assumed, Diagnostics& diagnostics) {
   if (!quantization.is_map()) {
     diagnostics.add(quantization.where,
-                    fmt::format("quantization_config is {}, allowed: a map or null", config::found_text(quantization)));
+                    fmt::format("quantization_config is {}, allowed: a map or null", config::description_of_found(quantization)));
     return {};
   }
   Resolver resolver(quantization, assumed, diagnostics);

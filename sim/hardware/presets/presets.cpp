@@ -27,6 +27,7 @@ std::vector<std::string> aliases_of(const Value& preset) {
 struct ParsedPreset {
   PresetKind kind;
   std::string name;  // or an alias
+  std::string own;   // its own name
   Value value;
 };
 
@@ -38,8 +39,8 @@ const std::vector<ParsedPreset>& parsed_presets() {
       Diagnostics diagnostics;
       const Value value = config::parse_text(preset.text, preset.path, diagnostics);
       diagnostics.throw_if_any();
-      list.push_back({preset.kind, preset.name, value});
-      for (const std::string& alias : aliases_of(value)) list.push_back({preset.kind, alias, value});
+      list.push_back({preset.kind, preset.name, preset.name, value});
+      for (const std::string& alias : aliases_of(value)) list.push_back({preset.kind, alias, preset.name, value});
     }
     return list;
   }();
@@ -156,7 +157,7 @@ Value resolve(PresetKind kind, const Value& spec, int depth, Diagnostics& diagno
   }
   if (!spec.is_map()) {
     diagnostics.add(spec.where, fmt::format("{} is {}, allowed: a name, {}, or a map with preset: NAME", name_of(kind),
-                                            config::found_text(spec), files_of(kind)));
+                                            config::description_of_found(spec), files_of(kind)));
     return {};
   }
   const Value* name = spec.find("preset");
@@ -169,7 +170,7 @@ Value resolve(PresetKind kind, const Value& spec, int depth, Diagnostics& diagno
   if (name == nullptr) return spec;
   if (!name->is_scalar()) {
     diagnostics.add(name->where, fmt::format("{} is {}, allowed: a name or {}", same == nullptr ? "preset" : "model",
-                                             config::found_text(*name), files_of(kind)));
+                                             config::description_of_found(*name), files_of(kind)));
     return {};
   }
   Value base = resolve(kind, *name, depth + 1, diagnostics);
@@ -208,6 +209,18 @@ Value to_config(const PresetChoice& choice, Diagnostics& diagnostics) {
   std::vector<std::pair<std::string, Value>> fields = {{"preset", std::move(name)}};
   for (const PresetChoice::Change& change : choice.changes) fields.emplace_back(change.key, value_of(change.text, change.where));
   return config::map(std::move(fields), where);
+}
+
+std::string own_name(PresetKind kind, const std::string& text) {
+  std::string name = text;
+  if (text.starts_with('{')) {
+    Diagnostics ignored;
+    const Value map = config::parse_text(text, "", ignored);
+    if (const Value* const preset = map.find("preset"); preset != nullptr && preset->is_scalar()) name = preset->text;
+  }
+  for (const ParsedPreset& preset : parsed_presets())
+    if (preset.kind == kind && preset.name == name) return preset.own;
+  return text;
 }
 
 std::vector<std::string> aliases_of(const Preset& preset) {

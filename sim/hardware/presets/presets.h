@@ -29,6 +29,8 @@ const std::vector<BuiltInFile>& kernel_presets();  // configs/kernels: fits of s
 
 // Names and aliases of a kind's presets, in order.
 std::vector<std::string> preset_names(PresetKind kind);
+// The preset's own name where `text` is that, one of its aliases, or a map in braces that begins with one; `text` otherwise.
+std::string own_name(PresetKind kind, const std::string& text);
 // Other names of a preset.
 std::vector<std::string> aliases_of(const Preset& preset);
 

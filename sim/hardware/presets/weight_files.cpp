@@ -152,8 +152,9 @@ std::vector<std::string> safetensors_files(const std::string& path, std::vector<
     for (const config::Field& entry : map->fields) {
       const std::string& file = entry.value.text;
       if (!entry.value.is_scalar() || file.empty() || fs::path(file).filename() != file) {
-        diagnostics.add(entry.value.where, fmt::format("tensor {} is in {}, allowed: the name of a file next to the index",
-                                                       config::quote_for_message(entry.key), config::found_text(entry.value)));
+        diagnostics.add(entry.value.where,
+                        fmt::format("tensor {} is in {}, allowed: the name of a file next to the index",
+                                    config::quote_for_message(entry.key), config::description_of_found(entry.value)));
         return {};
       }
       names.insert(file);

@@ -29,7 +29,7 @@ report::Estimate tokens_per_round(const plan::AcceptanceCurve& curve, int draft_
   return estimate;
 }
 
-llm::MeasuredAcceptance measure_acceptance(const LoadedModels& models, const Settings& settings,
+llm::MeasuredAcceptance measure_acceptance(const LoadedModels& models, const CalibrationSettings& settings,
                                            const std::vector<llm::Prompt>& prompts, double temperature, int draft_length,
                                            std::uint64_t seed, const OnProgress& progress) {
   return llm::measure_acceptance(models.acceptance_target(), models.acceptance_draft(), models.method(settings), prompts,
@@ -47,7 +47,7 @@ plan::AcceptanceCurve curve_of(const llm::MeasuredAcceptance& acceptance, const 
   return plan::overlap_acceptance(overlaps, source, longest);
 }
 
-std::vector<TemperatureAcceptance> measure_acceptances(const LoadedModels& models, const Settings& settings,
+std::vector<TemperatureAcceptance> measure_acceptances(const LoadedModels& models, const CalibrationSettings& settings,
                                                        const std::vector<llm::Prompt>& prompts, const OnProgress& progress) {
   const int longest = settings.draft_lengths.back();
   std::vector<TemperatureAcceptance> all;

@@ -21,7 +21,7 @@ report::Estimate tokens_per_round(const llm::MeasuredAcceptance& acceptance);
 report::Estimate tokens_per_round(const plan::AcceptanceCurve& curve, int draft_length);
 
 // Decodes the prompts at one temperature and draft length, without timing. `draft` may be null.
-llm::MeasuredAcceptance measure_acceptance(const LoadedModels& models, const Settings& settings,
+llm::MeasuredAcceptance measure_acceptance(const LoadedModels& models, const CalibrationSettings& settings,
                                            const std::vector<llm::Prompt>& prompts, double temperature, int draft_length,
                                            std::uint64_t seed, const OnProgress& progress);
 
@@ -35,7 +35,7 @@ struct TemperatureAcceptance {
   std::optional<plan::AcceptanceCurve> curve;  // none for rules that judge blocks or are not lossless
   std::vector<double> tokens_per_round;        // [draft length]: over all prompts; NaN if not measured
 };
-std::vector<TemperatureAcceptance> measure_acceptances(const LoadedModels& models, const Settings& settings,
+std::vector<TemperatureAcceptance> measure_acceptances(const LoadedModels& models, const CalibrationSettings& settings,
                                                        const std::vector<llm::Prompt>& prompts, const OnProgress& progress);
 
 // A row of acceptance.csv: positions that were judged under one condition.

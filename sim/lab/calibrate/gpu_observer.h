@@ -29,7 +29,7 @@ struct GpuPass {
 };
 
 // The parts of a round outside its passes, as shares of the round's time.
-struct BesidePasses {
+struct TimeOutsidePasses {
   std::size_t batch = 1;
   int draft_length = 0;
   std::size_t launches = 0;
@@ -63,7 +63,7 @@ class GpuObserver : boost::noncopyable {
   virtual void bandwidth(const cuda::Bandwidth& bandwidth) = 0;
   virtual void pass(const GpuPass& pass) = 0;
   virtual void no_room(const std::string& model, std::size_t batch, std::size_t context) = 0;  // its cache does not fit
-  virtual void beside_passes(const BesidePasses& shares) = 0;
+  virtual void time_outside_passes(const TimeOutsidePasses& shares) = 0;
   virtual void streams(const Streams& streams) = 0;
   virtual void warning(const std::string& text) = 0;           // notes on the cost table for the reader
   virtual void no_predictions(const std::string& reason) = 0;  // the measurements make no cost table

@@ -187,7 +187,7 @@ GpuPasses::RoundTime GpuPasses::time_round(std::size_t batch, int draft_length, 
   std::vector<double> outside;
   std::vector<double> inside;
   for (int i = 0; i < setup_.settings.repetitions + kToWarmUp; ++i) {
-    rounds.pretend(2);
+    rounds.assume_length(2);
     const std::size_t launched = setup_.device->launches();
     const double begin = llm::now(llm::Clock::wall);
     const double on_device = setup_.device->seconds([&] { rounds.enqueue(); });
@@ -241,7 +241,7 @@ void GpuPasses::time_terms() {
       const double sampling = terms_.at({batch, k});
       table.add({"host_and_launches", batch, k, sum_of_medians(launching), launched.launches, launching / all});
       table.add({"draws_and_acceptance", batch, k, sum_of_medians(sampling), 0, sampling / all});
-      observer_.beside_passes({batch, k, launched.launches, launching / all, sampling / all});
+      observer_.time_outside_passes({batch, k, launched.launches, launching / all, sampling / all});
       table.write();
     }
 }

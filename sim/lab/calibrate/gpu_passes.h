@@ -23,7 +23,7 @@ class GpuPasses {
   [[nodiscard]] std::size_t timed() const { return timed_; }  // passes
   [[nodiscard]] const std::vector<cost::MeasuredPass>& cost_table() const { return cost_table_; }
   // Seconds of a round outside its passes: distributions, draws, acceptance, the host.
-  [[nodiscard]] double beside_passes(std::size_t batch, int draft_length) const {
+  [[nodiscard]] double time_outside_passes(std::size_t batch, int draft_length) const {
     return terms_.at({batch, draft_length}) + host_.at(batch);
   }
 

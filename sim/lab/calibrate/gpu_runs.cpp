@@ -97,7 +97,7 @@ GpuRuns::GpuRuns(GpuSetup& setup, const GpuPasses& passes, GpuObserver& observer
 // Seconds of a round, from separately timed passes. Its first draft pass always reads two tokens, because a graph has one shape.
 // NaN without a table, and at a context that the table lacks.
 double GpuRuns::predicted(std::size_t batch, int draft_length, double context) const {
-  return predicted_passes(batch, draft_length, context) + passes_.beside_passes(batch, draft_length);
+  return predicted_passes(batch, draft_length, context) + passes_.time_outside_passes(batch, draft_length);
 }
 
 double GpuRuns::predicted_passes(std::size_t batch, int draft_length, double context) const {
@@ -127,7 +127,7 @@ void GpuRuns::time_rounds() {
         cuda::Rounds rounds(*setup_.target.model, setup_.draft.model.get(), settings, rng::make_key(setup_.settings.seed, 2));
         std::vector<double> seconds;
         for (int i = 0; i < setup_.settings.repetitions + kToWarmUp; ++i) {
-          rounds.pretend(context + 1);
+          rounds.assume_length(context + 1);
           const double begin = llm::now(llm::Clock::wall);
           rounds.round();
           if (i >= kToWarmUp) seconds.push_back(llm::now(llm::Clock::wall) - begin);

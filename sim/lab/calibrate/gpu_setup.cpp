@@ -92,7 +92,7 @@ void check_device_memory(const cuda::Device& device, const std::vector<std::pair
 
 }  // namespace
 
-GpuSetup::GpuSetup(Settings settings_, GpuSettings gpu_settings)
+GpuSetup::GpuSetup(CalibrationSettings settings_, GpuSettings gpu_settings)
     : settings(std::move(settings_)), gpu(std::move(gpu_settings)), device(cuda::open_gpu(gpu.number, gpu.dependent_launch)) {}
 
 void GpuSetup::load() {

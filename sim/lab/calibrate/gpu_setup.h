@@ -13,7 +13,7 @@ namespace specsim::calibrate {
 constexpr std::size_t kMostRows = 640;  // the most rows of a timed pass
 constexpr std::size_t kMargin = 160;    // positions beyond the longest timed context
 
-// Settings for a GPU in addition to Settings; the values are the command's defaults.
+// Settings for a GPU in addition to CalibrationSettings; the values are the command's defaults.
 struct GpuSettings {
   int number = 0;                                                // the device's number, counted from 0
   std::vector<std::size_t> contexts = {128, 2048, 8192, 16384};  // cached tokens of timed passes of shapes, ascending
@@ -36,7 +36,7 @@ struct OnDevice {
 
 struct GpuSetup {
   // Opens the device. Like the other members, throws BadInput.
-  GpuSetup(Settings settings, GpuSettings gpu_settings);
+  GpuSetup(CalibrationSettings settings, GpuSettings gpu_settings);
   // Reads the models and their prompts, and chooses the contexts to time; nothing is on the device yet.
   void load();
   // Copies the models to the device. Returns the seconds that this took.
@@ -54,7 +54,7 @@ struct GpuSetup {
   // The text of device.yaml.
   [[nodiscard]] std::string device_text() const;
 
-  Settings settings;
+  CalibrationSettings settings;
   GpuSettings gpu;
   std::unique_ptr<cuda::Device> device;
   OnDevice target;

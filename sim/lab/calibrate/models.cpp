@@ -39,7 +39,7 @@ struct Described {
   }
 };
 
-Described describe(const std::string& name, const char* option, const Settings& settings) {
+Described describe(const std::string& name, const char* option, const CalibrationSettings& settings) {
   Described described;
   described.name = name;
   if (llm::is_model(name)) {
@@ -57,7 +57,7 @@ Described describe(const std::string& name, const char* option, const Settings& 
 }
 
 // The draft. None for a drafter that reads the text alone; for an early exit it is the target's own layers.
-std::optional<Described> describe_draft(const Settings& settings, const Described& target) {
+std::optional<Described> describe_draft(const CalibrationSettings& settings, const Described& target) {
   const auto own = [&] { return std::optional(describe(settings.draft, "--draft", settings)); };
   return std::visit(Overloaded{[&](const DraftModel& /*model*/) { return own(); },
                                [&](const EarlyExit& early) {
@@ -73,7 +73,7 @@ std::optional<Described> describe_draft(const Settings& settings, const Describe
                     settings.drafts);
 }
 
-std::shared_ptr<const llm::Weights> weights_of(const Described& described, const Settings& settings) {
+std::shared_ptr<const llm::Weights> weights_of(const Described& described, const CalibrationSettings& settings) {
   if (described.random)
     return std::make_shared<const llm::Weights>(llm::random_weights(described.config, described.precision, settings.seed));
   llm::Weights weights = llm::load_weights(described.name, settings.precision);
@@ -81,7 +81,7 @@ std::shared_ptr<const llm::Weights> weights_of(const Described& described, const
   return std::make_shared<const llm::Weights>(std::move(weights));
 }
 
-std::unique_ptr<llm::Model> draft_model(const std::shared_ptr<const llm::Weights>& weights, const Settings& settings,
+std::unique_ptr<llm::Model> draft_model(const std::shared_ptr<const llm::Weights>& weights, const CalibrationSettings& settings,
                                         const std::shared_ptr<llm::ThreadTeam>& team) {
   if (weights == nullptr) return nullptr;
   const auto* const early = std::get_if<EarlyExit>(&settings.drafts);
@@ -89,7 +89,7 @@ std::unique_ptr<llm::Model> draft_model(const std::shared_ptr<const llm::Weights
 }
 
 // Number of sequences that are kept at once: each point of a cost table keeps its own while it is timed.
-std::size_t sequences_of(const std::vector<llm::TablePoint>& points, const Settings& settings, bool validates) {
+std::size_t sequences_of(const std::vector<llm::TablePoint>& points, const CalibrationSettings& settings, bool validates) {
   std::size_t sequences = 0;
   for (const llm::TablePoint& point : points) sequences += point.batch;
   if (validates) {  // temperature 0 has a table of its own, and runs are timed in addition to the tables
@@ -100,7 +100,7 @@ std::size_t sequences_of(const std::vector<llm::TablePoint>& points, const Setti
 }
 
 // Throws BadInput if the weights, or the weights and caches together, do not fit into the memory that is left.
-void check_memory(const Described& target, const std::optional<Described>& draft, const Settings& settings,
+void check_memory(const Described& target, const std::optional<Described>& draft, const CalibrationSettings& settings,
                   std::size_t sequences) {
   const bool own_draft = draft && !settings.exits_early();
   double target_bytes = target.weight_bytes();
@@ -126,7 +126,7 @@ void check_memory(const Described& target, const std::optional<Described>& draft
                     caches / kBytesPerGiB, sequences, target.config.context, weights / kBytesPerGiB, there / kBytesPerGiB));
 }
 
-void check_rule(const ChosenVerifier& rule, const Settings& settings, std::size_t vocab) {
+void check_rule(const ChosenVerifier& rule, const CalibrationSettings& settings, std::size_t vocab) {
   const verify::Demands& demands = rule.entry().demands;
   const auto refuse = [&](const char* option, const std::string& allowed) {
     throw BadInput({option, 0, 0}, fmt::format("with --verifier {}, allowed: {}", settings.verifier->info.name, allowed));
@@ -145,7 +145,7 @@ std::string shape_text(const llm::Model& model) {
 }
 
 // The target with added neurons that change no logit, so that a pass reads settings.widen_mib.
-std::shared_ptr<const llm::Weights> widened(const llm::Weights& target, const Settings& settings) {
+std::shared_ptr<const llm::Weights> widened(const llm::Weights& target, const CalibrationSettings& settings) {
   const double wanted = settings.widen_mib * 0x1.0p20;
   const auto now = static_cast<double>(target.pass_bytes(target.config.layers));
   const auto per_neuron =
@@ -154,7 +154,7 @@ std::shared_ptr<const llm::Weights> widened(const llm::Weights& target, const Se
   return std::make_shared<const llm::Weights>(llm::widened(target, llm::padded(target.config.ffn + added), settings.seed));
 }
 
-void build_models(const Described& target, const std::optional<Described>& draft, const Settings& settings,
+void build_models(const Described& target, const std::optional<Described>& draft, const CalibrationSettings& settings,
                   LoadedModels& loaded) {
   auto target_weights = weights_of(target, settings);
   const bool exits = settings.exits_early();
@@ -202,7 +202,7 @@ ChosenVerifier::ChosenVerifier(const verify::VerifierEntry& entry, const draft::
   rule_ = entry.make_block(default_arguments(entry));
 }
 
-llm::Method LoadedModels::method(const Settings& settings) const {
+llm::Method LoadedModels::method(const CalibrationSettings& settings) const {
   llm::Method method{llm::Method::Chain::sampled, &rule->get(), settings.cuts, rule->entry().lossless};
   std::visit(
       Overloaded{[&](const DraftModel& model) {
@@ -213,14 +213,14 @@ llm::Method LoadedModels::method(const Settings& settings) const {
   return method;
 }
 
-std::vector<llm::TablePoint> LoadedModels::table_points(const Settings& settings) const {
+std::vector<llm::TablePoint> LoadedModels::table_points(const CalibrationSettings& settings) const {
   std::vector<llm::TablePoint> points;
   for (const std::size_t batch : settings.batches)
     for (const std::size_t context : contexts) points.push_back({batch, context});
   return points;
 }
 
-LoadedModels load_models(const Settings& settings, bool validates) {
+LoadedModels load_models(const CalibrationSettings& settings, bool validates) {
   LoadedModels loaded;
   const Described target = describe(settings.target, "--target", settings);
   const std::optional<Described> draft = describe_draft(settings, target);
@@ -249,7 +249,8 @@ LoadedModels load_models(const Settings& settings, bool validates) {
   return loaded;
 }
 
-std::vector<llm::Prompt> LoadedModels::prompts(const std::string& path, const char* option, const Settings& settings) const {
+std::vector<llm::Prompt> LoadedModels::prompts(const std::string& path, const char* option,
+                                               const CalibrationSettings& settings) const {
   return load_prompts(path, option, settings, tokenizer.get(), pair.target->config(),
                       settings.room() + pair.target->config().context - longest_context);
 }
@@ -282,7 +283,7 @@ std::unique_ptr<llm::Tokenizer> shared_tokenizer(const std::string& target, std:
   return tokenizer;
 }
 
-std::vector<llm::Prompt> load_prompts(const std::string& path, const char* option, const Settings& settings,
+std::vector<llm::Prompt> load_prompts(const std::string& path, const char* option, const CalibrationSettings& settings,
                                       const llm::Tokenizer* tokenizer, const llm::ModelConfig& config, std::size_t room) {
   if (path.empty()) throw BadInput({"", 0, 0}, fmt::format("{} is missing; --help shows examples", option));
   llm::PromptFile file = llm::read_prompts(path, tokenizer, config, room, settings.overlong);

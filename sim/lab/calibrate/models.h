@@ -43,17 +43,18 @@ struct LoadedModels {
   [[nodiscard]] llm::Model* acceptance_draft() const {
     return same_function.draft ? same_function.draft.get() : pair.draft.get();
   }
-  [[nodiscard]] llm::Method method(const Settings& settings) const;
+  [[nodiscard]] llm::Method method(const CalibrationSettings& settings) const;
   // The prompts of a file, each with room for a round after it. `option`: the option that named the file.
-  [[nodiscard]] std::vector<llm::Prompt> prompts(const std::string& path, const char* option, const Settings& settings) const;
+  [[nodiscard]] std::vector<llm::Prompt> prompts(const std::string& path, const char* option,
+                                                 const CalibrationSettings& settings) const;
   // The points at which a cost table needs timed passes.
-  [[nodiscard]] std::vector<llm::TablePoint> table_points(const Settings& settings) const;
+  [[nodiscard]] std::vector<llm::TablePoint> table_points(const CalibrationSettings& settings) const;
 };
 
 // Reads the models' descriptions first and compares their sizes with this machine's memory; only then are weights read or made.
 // `validates`: runs of held-out prompts are timed in addition to the tables, which takes more memory. Throws BadInput: no model,
 // another vocabulary, a verifier that does not suit the drafts, too little memory.
-LoadedModels load_models(const Settings& settings, bool validates);
+LoadedModels load_models(const CalibrationSettings& settings, bool validates);
 
 // A shape of configs/models. Throws BadInput, at `option`: neither a directory nor a known shape.
 cost::ModelShape read_shape(const std::string& name, const char* option);
@@ -62,7 +63,7 @@ std::unique_ptr<llm::Tokenizer> shared_tokenizer(const std::string& target, std:
                                                  std::size_t draft_vocab);
 // The prompts of a file (only the first few if settings.quick), each with `room` positions after it. Throws BadInput: no file,
 // too few for the largest batch.
-std::vector<llm::Prompt> load_prompts(const std::string& path, const char* option, const Settings& settings,
+std::vector<llm::Prompt> load_prompts(const std::string& path, const char* option, const CalibrationSettings& settings,
                                       const llm::Tokenizer* tokenizer, const llm::ModelConfig& config, std::size_t room);
 // Throws BadInput if a held-out prompt is one of those that acceptance is fitted on.
 void check_held_out(const std::string& path, const std::vector<llm::Prompt>& fitted, const std::vector<llm::Prompt>& held_out);

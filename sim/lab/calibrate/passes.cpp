@@ -15,7 +15,7 @@ constexpr int kRateDigits = 4;
 
 }  // namespace
 
-Passes time_passes(LoadedModels& models, const Settings& settings, const OnProgress& progress) {
+Passes time_passes(LoadedModels& models, const CalibrationSettings& settings, const OnProgress& progress) {
   const std::vector<llm::TablePoint> points = models.table_points(settings);
   std::vector<llm::TimedTask> tasks = llm::table_tasks(models.pair, models.method(settings), settings.draft_lengths, points,
                                                        settings.temperatures.back(), settings.clock);
@@ -34,7 +34,7 @@ Passes time_passes(LoadedModels& models, const Settings& settings, const OnProgr
     rates.insert(rates.end(), tasks[i].parts.at(0).begin(), tasks[i].parts.at(0).end());
   passes.read_rate = llm::quartiles_of(std::move(rates));
   const auto rows = [&] { return llm::pass_rows(settings.draft_lengths, points, tasks, models.longest_context); };
-  passes.rows = llm::settle_dips(rows, tasks, settings.repetitions);
+  passes.rows = llm::remeasure_dips(rows, tasks, settings.repetitions);
   passes.target_bytes = models.pair.target->pass_bytes();
   passes.draft_bytes = models.pair.draft->pass_bytes();
   return passes;

@@ -23,7 +23,7 @@ struct Passes {
 
 // Times the passes of every draft length, batch and context, in turn with reads of memory. Only for methods whose passes are the
 // same in every round: chains of a draft model.
-Passes time_passes(LoadedModels& models, const Settings& settings, const OnProgress& progress);
+Passes time_passes(LoadedModels& models, const CalibrationSettings& settings, const OnProgress& progress);
 
 // A row of passes.csv.
 struct TimedPass {

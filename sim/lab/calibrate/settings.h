@@ -28,7 +28,7 @@ struct EarlyExit {
 };
 using Drafts = std::variant<DraftModel, EarlyExit, draft::Blocks>;
 
-struct Settings {
+struct CalibrationSettings {
   // The models: directories, or names of shapes (configs/models), which get random weights.
   std::string target;
   std::string draft;                              // "": the drafter needs no draft model
@@ -65,8 +65,8 @@ struct Settings {
 };
 
 // The settings of --quick, for options that are not given.
-inline Settings quick_settings() {
-  Settings settings;
+inline CalibrationSettings quick_settings() {
+  CalibrationSettings settings;
   settings.temperatures = {0.0, 1.0};
   settings.draft_lengths = {2, 4};
   settings.batches = {1};

@@ -2,8 +2,9 @@
 
 namespace specsim::calibrate {
 
-std::vector<Speed> measure_speed(LoadedModels& models, const Settings& settings, const std::vector<llm::Prompt>& prompts,
-                                 const std::vector<TemperatureAcceptance>& acceptance, const OnProgress& progress) {
+std::vector<Speed> measure_speed(LoadedModels& models, const CalibrationSettings& settings,
+                                 const std::vector<llm::Prompt>& prompts, const std::vector<TemperatureAcceptance>& acceptance,
+                                 const OnProgress& progress) {
   std::vector<llm::RunGroup> groups = llm::run_groups(settings.temperatures, settings.batches);
   std::vector<llm::TimedTask> tasks = llm::run_tasks(models.pair, models.method(settings), settings.draft_lengths, prompts,
                                                      settings.tokens, settings.seed, settings.clock, groups);

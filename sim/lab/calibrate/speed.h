@@ -19,8 +19,9 @@ struct Speed {
   llm::Speedup speedup;
   double of_all_prompts = 1.0;  // the speedup at the tokens per round of all prompts; NaN if these were not measured
 };
-std::vector<Speed> measure_speed(LoadedModels& models, const Settings& settings, const std::vector<llm::Prompt>& prompts,
-                                 const std::vector<TemperatureAcceptance>& acceptance, const OnProgress& progress);
+std::vector<Speed> measure_speed(LoadedModels& models, const CalibrationSettings& settings,
+                                 const std::vector<llm::Prompt>& prompts, const std::vector<TemperatureAcceptance>& acceptance,
+                                 const OnProgress& progress);
 const std::vector<report::Column<Speed>>& speed_columns();
 
 }  // namespace specsim::calibrate

@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t kVisits = 3;
 
 // A cost table and the predictions made from it.
-struct Priced {
+struct TableLatency {
   CostTable table;
   std::size_t first_job = 0;
   std::unique_ptr<cost::CostModel> cost;
@@ -33,16 +33,16 @@ struct Priced {
 // All timings, taken in turn: rounds for the tables, and whole runs.
 struct Timings {
   std::vector<llm::TablePoint> points;
-  std::vector<Priced> tables;
+  std::vector<TableLatency> tables;
   std::vector<llm::RunGroup> groups;
   std::vector<llm::TimedTask> tasks;
   std::size_t first_run = 0;  // index of the first run among the tasks
 };
 
 // Tokens per round of the held-out prompts, [temperature][index of the draft length].
-std::vector<std::vector<report::Estimate>> held_out_acceptance(const LoadedModels& models, const Settings& settings,
-                                                               const std::vector<llm::Prompt>& prompts, const KeptWork& kept,
-                                                               const OnProgress& progress) {
+std::vector<std::vector<report::Estimate>> held_out_acceptance(const LoadedModels& models, const CalibrationSettings& settings,
+                                                               const std::vector<llm::Prompt>& prompts,
+                                                               const ValidationCheckpoint& kept, const OnProgress& progress) {
   std::vector<std::vector<report::Estimate>> all;
   std::uint64_t index = 0;
   for (const double temperature : settings.temperatures) {
@@ -63,11 +63,11 @@ std::vector<std::vector<report::Estimate>> held_out_acceptance(const LoadedModel
 }
 
 // The rows of a table, from all visits to its points.
-std::vector<llm::PassRow> table_rows(const Timings& timings, const Priced& priced, const Settings& settings,
-                                     std::size_t longest_context) {
+std::vector<llm::PassRow> table_rows(const Timings& timings, const TableLatency& table_latency,
+                                     const CalibrationSettings& settings, std::size_t longest_context) {
   const std::size_t points = timings.points.size();
   const auto visit = [&](std::size_t i) {
-    return timings.tasks.begin() + static_cast<std::ptrdiff_t>(priced.first_job + i * points);
+    return timings.tasks.begin() + static_cast<std::ptrdiff_t>(table_latency.first_job + i * points);
   };
   std::vector<llm::TimedTask> own(visit(0), visit(1));
   for (std::size_t i = points; i < kVisits * points; ++i) {
@@ -78,12 +78,12 @@ std::vector<llm::PassRow> table_rows(const Timings& timings, const Priced& price
     }
   }
   const auto rows = [&] { return llm::pass_rows(settings.draft_lengths, timings.points, own, longest_context); };
-  return llm::settle_dips(rows, own, settings.repetitions);
+  return llm::remeasure_dips(rows, own, settings.repetitions);
 }
 
 // Times everything in turn, so that other load on the machine affects tables and runs alike.
-Timings time_all(const LoadedModels& models, const Settings& settings, const std::vector<llm::Prompt>& held_out,
-                 const KeptWork& kept, const OnProgress& progress) {
+Timings time_all(const LoadedModels& models, const CalibrationSettings& settings, const std::vector<llm::Prompt>& held_out,
+                 const ValidationCheckpoint& kept, const OnProgress& progress) {
   const llm::Method method = models.method(settings);
   Timings timings;
   timings.points = models.table_points(settings);
@@ -107,11 +107,11 @@ Timings time_all(const LoadedModels& models, const Settings& settings, const std
       }};
   llm::interleave(
       timings.tasks, settings.repetitions, [&](double done, double all) { progress("timings", done, all); }, store);
-  for (Priced& priced : timings.tables) {
-    priced.table.rows = table_rows(timings, priced, settings, models.longest_context);
-    priced.cost =
-        cost::cost_of_passes(measured_passes(priced.table.rows),
-                             fmt::format("the passes that were timed{}", priced.table.greedy ? " at temperature 0" : ""));
+  for (TableLatency& table_latency : timings.tables) {
+    table_latency.table.rows = table_rows(timings, table_latency, settings, models.longest_context);
+    table_latency.cost =
+        cost::cost_of_passes(measured_passes(table_latency.table.rows),
+                             fmt::format("the passes that were timed{}", table_latency.table.greedy ? " at temperature 0" : ""));
   }
   return timings;
 }
@@ -144,7 +144,7 @@ double table_noise(const std::vector<llm::PassRow>& rows, std::size_t tokens, st
 }
 
 // The rows of one group: decoding without drafts first, then each draft length.
-void add_lines(const llm::RunGroup& group, const llm::TimedTask& task, const Priced& priced,
+void add_lines(const llm::RunGroup& group, const llm::TimedTask& task, const TableLatency& table_latency,
                const std::vector<report::Estimate>& held_out, const Forecast& forecast, std::vector<ValidationLine>& lines) {
   const llm::TimedRun plain = llm::timed_run(group, task, 0);
   double plain_predicted = 0.0;  // seconds per round
@@ -157,10 +157,11 @@ void add_lines(const llm::RunGroup& group, const llm::TimedTask& task, const Pri
     line.draft_length = run.draft_length;
     line.measured = timed.seconds;
     line.measured_parts = timed.typical;
-    line.predicted_parts = predicted_run(*priced.cost, group.batch, run);
+    line.predicted_parts = predicted_run(*table_latency.cost, group.batch, run);
     line.predicted = line.predicted_parts.total();
-    line.timing_noise = std::hypot(timed.error() / timed.seconds,
-                                   table_noise(priced.table.rows, static_cast<std::size_t>(run.draft_length) + 1, group.batch));
+    line.timing_noise =
+        std::hypot(timed.error() / timed.seconds,
+                   table_noise(table_latency.table.rows, static_cast<std::size_t>(run.draft_length) + 1, group.batch));
     const auto rounds = static_cast<double>(run.rounds.size());
     if (i == 0) plain_predicted = line.predicted / rounds;
     if (i > 0) {
@@ -200,7 +201,7 @@ std::string waterfall_text(const std::vector<ValidationLine>& lines, std::size_t
 }
 
 std::string summary_text(const std::vector<ValidationLine>& lines, const std::vector<std::size_t>& batches,
-                         const std::vector<Priced>& tables) {
+                         const std::vector<TableLatency>& tables) {
   ValidationSummary summary;
   std::vector<double> noise;
   for (const ValidationLine& line : lines) {
@@ -211,13 +212,13 @@ std::string summary_text(const std::vector<ValidationLine>& lines, const std::ve
   text += fmt::format("noise of a point's timing: median {} %\n",
                       noise.empty() ? "-" : fmt::format("{:.1f}", 100.0 * llm::quartiles_of(noise).median));
   for (const std::size_t batch : batches) text += waterfall_text(lines, batch);
-  for (const Priced& priced : tables)
-    for (const std::string& warning : priced.cost->warnings()) text += warning + '\n';
+  for (const TableLatency& table_latency : tables)
+    for (const std::string& warning : table_latency.cost->warnings()) text += warning + '\n';
   return text;
 }
 
 // Sizes and modification times of the weight files: samples of other weights are not continued.
-std::string weight_files(const Settings& settings) {
+std::string weight_files(const CalibrationSettings& settings) {
   std::string text;
   for (const std::string& directory : {settings.target, settings.draft}) {
     if (directory.empty()) continue;
@@ -262,21 +263,22 @@ const std::vector<report::Column<ValidationLine>>& validation_line_columns() {
   return list;
 }
 
-ValidationPrompts validation_prompts(const LoadedModels& models, const Settings& settings) {
+ValidationPrompts validation_prompts(const LoadedModels& models, const CalibrationSettings& settings) {
   if (models.random)
     throw BadInput({"--target", 0, 0},
                    "a shape with random weights, allowed: two models' directories, since acceptance is measured");
   ValidationPrompts prompts{models.prompts(settings.prompts, "--prompts", settings),
                             models.prompts(settings.held_out, "--held-out", settings)};
   check_held_out(settings.held_out, prompts.fitted, prompts.held_out);
-  if (settings.verifier != Settings().verifier || settings.drafts_blocks())
+  if (settings.verifier != CalibrationSettings().verifier || settings.drafts_blocks())
     throw BadInput(
         {settings.drafts_blocks() ? "--drafter" : "--verifier", 0, 0},
         "no prediction from other prompts is possible, allowed: --verifier token with --drafter model, argmax or early-exit:N");
   return prompts;
 }
 
-std::string validation_identity(const LoadedModels& models, const Settings& settings, const ValidationPrompts& prompts) {
+std::string validation_identity(const LoadedModels& models, const CalibrationSettings& settings,
+                                const ValidationPrompts& prompts) {
   const auto hash_of = [](const std::vector<llm::Prompt>& list) {
     std::uint64_t hash = 0;
     for (const llm::Prompt& prompt : list) hash = rng::hash_text(fmt::format("{} {}", hash, fmt::join(prompt.tokens, " ")));
@@ -292,8 +294,8 @@ std::string validation_identity(const LoadedModels& models, const Settings& sett
           settings.cuts.min_p, settings.precision ? llm::to_text(*settings.precision) : "file", models.longest_context)));
 }
 
-Validation validate(const LoadedModels& models, const Settings& settings, const ValidationPrompts& prompts, const KeptWork& kept,
-                    const OnProgress& progress) {
+Validation validate(const LoadedModels& models, const CalibrationSettings& settings, const ValidationPrompts& prompts,
+                    const ValidationCheckpoint& kept, const OnProgress& progress) {
   Validation validation;
   const int longest = settings.draft_lengths.back();
   for (const double temperature : settings.temperatures)
@@ -304,11 +306,11 @@ Validation validate(const LoadedModels& models, const Settings& settings, const 
   for (std::size_t g = 0; g < timings.groups.size(); ++g) {
     const llm::RunGroup& group = timings.groups[g];
     const std::size_t t = g / settings.batches.size();
-    const Priced& priced = group.temperature == 0.0 ? timings.tables.front() : timings.tables.back();
-    add_lines(group, timings.tasks[timings.first_run + g], priced, seen[t], validation.forecasts[t], validation.lines);
+    const TableLatency& table_latency = group.temperature == 0.0 ? timings.tables.front() : timings.tables.back();
+    add_lines(group, timings.tasks[timings.first_run + g], table_latency, seen[t], validation.forecasts[t], validation.lines);
   }
   validation.summary = summary_text(validation.lines, settings.batches, timings.tables);
-  for (Priced& priced : timings.tables) validation.tables.push_back(std::move(priced.table));
+  for (TableLatency& table_latency : timings.tables) validation.tables.push_back(std::move(table_latency.table));
   return validation;
 }
 

@@ -13,7 +13,7 @@ namespace specsim::calibrate {
 
 // Finished work of a validation, which may be kept longer than the process. `group` 0 has the tokens per round of held-out
 // prompts, group 1 + r the samples of repetition r. find() is empty if nothing is kept.
-struct KeptWork {
+struct ValidationCheckpoint {
   std::function<std::vector<double>(std::uint64_t group, std::uint64_t index)> find;
   std::function<void(std::uint64_t group, std::uint64_t index, const std::vector<double>& values)> keep;
 };
@@ -45,16 +45,17 @@ struct ValidationPrompts {
   std::vector<llm::Prompt> fitted;    // prompts that acceptance is measured on
   std::vector<llm::Prompt> held_out;  // prompts whose runs are predicted
 };
-ValidationPrompts validation_prompts(const LoadedModels& models, const Settings& settings);
+ValidationPrompts validation_prompts(const LoadedModels& models, const CalibrationSettings& settings);
 
 // A text that is equal for runs that may continue each other's work: the models, their files, the prompts, and everything that
 // affects a sample.
-std::string validation_identity(const LoadedModels& models, const Settings& settings, const ValidationPrompts& prompts);
+std::string validation_identity(const LoadedModels& models, const CalibrationSettings& settings,
+                                const ValidationPrompts& prompts);
 
 // Measures acceptance on the prompts for it, times the decoding of the held-out prompts, times passes separately, and compares
 // every run with the prediction from acceptance and passes. Seconds are of this machine's processor. `kept` lets an interrupted
 // run resume; `progress` is called with the progress.
-Validation validate(const LoadedModels& models, const Settings& settings, const ValidationPrompts& prompts, const KeptWork& kept,
-                    const OnProgress& progress);
+Validation validate(const LoadedModels& models, const CalibrationSettings& settings, const ValidationPrompts& prompts,
+                    const ValidationCheckpoint& kept, const OnProgress& progress);
 
 }  // namespace specsim::calibrate

@@ -54,7 +54,7 @@ struct AttentionKernel {
         score(thread, part, own, base, scores);
         Words values[kWidth / 8];  // all loads are in flight at once, hidden by the softmax's arithmetic
         load_values(part, base, values);
-        if (base + kStep > part.cached) hide_unseen(part, own, base, scores);
+        if (base + kStep > part.cached) mask_future_keys(part, own, base, scores);
         std::uint32_t weights[4][2];
         weigh(thread, scores, softmax, weights);
         if (base + kStep > part.all) {
@@ -175,7 +175,7 @@ struct AttentionKernel {
 
   // Masks the scores of places that a query does not see: those after its own token or, in a tree, tokens that are not its
   // ancestors.
-  SPECSIM_KERNEL void hide_unseen(const Part& part, const Queries& own, std::size_t base, float (&scores)[4][4]) const {
+  SPECSIM_KERNEL void mask_future_keys(const Part& part, const Queries& own, std::size_t base, float (&scores)[4][4]) const {
     const bool tree = rows.ancestors != nullptr;
     const std::uint64_t seen[2] = {tree ? rows.ancestors[own.row[0]] : 0, tree ? rows.ancestors[own.row[1]] : 0};
     const std::size_t last[2] = {part.cached + rows.slot[own.row[0]], part.cached + rows.slot[own.row[1]]};

@@ -35,7 +35,7 @@ class DeviceCache final : public llm::Cache {
   [[nodiscard]] std::size_t capacity() const { return capacity_; }  // a multiple of 32
   [[nodiscard]] LayerCache layer(std::size_t index) const;
   // Sets the number of cached tokens without writing them: any contents are good enough for timing.
-  void pretend(std::size_t sequence, std::size_t length) { lengths_.at(sequence) = length; }
+  void assume_length(std::size_t sequence, std::size_t length) { lengths_.at(sequence) = length; }
   void fill_random(std::uint64_t seed);
 
  private:

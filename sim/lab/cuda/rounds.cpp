@@ -144,7 +144,7 @@ void Rounds::start(const std::vector<std::vector<Token>>& prompts, std::span<con
             .sequence = s, .tokens = std::span(prompt).subspan(at, std::min(kStretch, prompt.size() - 1 - at)), .logit_rows = 0};
         model->forward({&extension, 1}, cache, {});
       }
-      cache.pretend(s, 0);  // from here on the device counts
+      cache.assume_length(s, 0);  // from here on the device counts
     }
   }
   text_.upload(text);
@@ -153,7 +153,7 @@ void Rounds::start(const std::vector<std::vector<Token>>& prompts, std::span<con
   ids_.upload(ids);
 }
 
-void Rounds::pretend(std::size_t length) {
+void Rounds::assume_length(std::size_t length) {
   SPECSIM_CHECK(length >= 2 && length <= settings_.capacity, "{} tokens, {} places", length, settings_.capacity);
   std::vector<std::uint64_t> ids(settings_.batch);
   std::iota(ids.begin(), ids.end(), std::uint64_t{0});
@@ -170,7 +170,7 @@ void Rounds::pretend(std::size_t length) {
 
 void Rounds::prepare() {
   if (!settings_.graphs) return;
-  pretend(2);  // length for which the shortest graph has room
+  assume_length(2);  // length for which the shortest graph has room
   SPECSIM_CHECK(fits(), "{} places, too few for a round", settings_.capacity);
   for (std::size_t longest = kChunk; longest < settings_.capacity; longest *= 2) graph_for(longest);
   graph_for(settings_.capacity);

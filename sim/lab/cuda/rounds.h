@@ -55,7 +55,7 @@ class Rounds {
   // caches are undefined afterwards; start() sets them as if this had not been called.
   void prepare();
   // Texts of this many tokens and caches of random numbers, only for timing.
-  void pretend(std::size_t length);
+  void assume_length(std::size_t length);
   [[nodiscard]] bool fits() const;
   // One round of every sequence.
   void round();

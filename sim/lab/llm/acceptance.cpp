@@ -75,7 +75,7 @@ DistributionClasses distribution_classes(std::span<const double> target, std::sp
   return distributions;
 }
 
-void Tally::add(const Judged& position, double expected_of_it) {
+void Tally::add(const JudgedPosition& position, double expected_of_it) {
   const std::span<const double> target = position.distributions.target;
   const std::span<const double> draft_model = position.distributions.draft_model;
   ++judged;
@@ -136,7 +136,7 @@ MeasuredAcceptance measure_acceptance(Model& target, Model* draft, const Method&
   Tally* first_position = nullptr;
   bool counting = true;
   std::vector<double> masses;
-  decoder.observe([&](const Judged& position) {
+  decoder.observe([&](const JudgedPosition& position) {
     if (!counting) return;
     accepted_masses(*method.rule->each_position(), position.distributions, masses);
     const double expected = std::min(1.0, std::accumulate(masses.begin(), masses.end(), 0.0));

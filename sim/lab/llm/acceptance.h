@@ -25,7 +25,7 @@ struct Tally {
   double target_entropy = 0.0;  // sums, nats
   double draft_entropy = 0.0;
 
-  void add(const Judged& position, double expected_of_it);
+  void add(const JudgedPosition& position, double expected_of_it);
   [[nodiscard]] double alpha() const { return static_cast<double>(accepted) / static_cast<double>(judged); }  // share of outcomes
   [[nodiscard]] double alpha_of_distributions() const { return expected / static_cast<double>(judged); }
   // (outcomes - distributions) in standard errors: accepted less expected is a sum of martingale differences. If the

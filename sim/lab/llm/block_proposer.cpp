@@ -75,10 +75,10 @@ std::vector<draft::Ranked> ranked(std::span<const double> distribution, std::siz
 
 using Address = DraftedBlock::Address;
 
-class RealSight final : public draft::Sight {
+class ModelDrafterInput final : public draft::DrafterInput {
  public:
-  RealSight(DistributionSource& target, GrowingDistributions* distributions, std::size_t ranks, std::size_t sequence,
-            std::span<const Token> text, const Address& address)
+  ModelDrafterInput(DistributionSource& target, GrowingDistributions* distributions, std::size_t ranks, std::size_t sequence,
+                    std::span<const Token> text, const Address& address)
       : target_(target), distributions_(distributions), ranks_(ranks), sequence_(sequence), text_(text), address_(address) {}
 
   void prepare(const draft::ChosenBlock& block, std::span<const int> nodes) override { distributions_->prepare(block, nodes); }
@@ -92,27 +92,28 @@ class RealSight final : public draft::Sight {
   }
 
   // A place is identified by its tokens' place in one tree, whose root is the text's last token.
-  Spot end_of_text() override {
+  Prefix end_of_text() override {
     tokens_ = {text_.back()};
     parents_ = {-1};
     return {0, 0};
   }
-  Spot after(Spot spot, Token token) override {
-    const auto parent = static_cast<int>(spot.context);
-    for (std::size_t i = spot.context + 1; i < tokens_.size(); ++i)
-      if (parents_[i] == parent && tokens_[i] == token) return {static_cast<std::uint32_t>(i), spot.depth + 1};
+  Prefix after(Prefix prefix, Token token) override {
+    const auto parent = static_cast<int>(prefix.context);
+    for (std::size_t i = prefix.context + 1; i < tokens_.size(); ++i)
+      if (parents_[i] == parent && tokens_[i] == token) return {static_cast<std::uint32_t>(i), prefix.depth + 1};
     tokens_.push_back(token);
     parents_.push_back(parent);
-    return {static_cast<std::uint32_t>(tokens_.size() - 1), spot.depth + 1};
+    return {static_cast<std::uint32_t>(tokens_.size() - 1), prefix.depth + 1};
   }
-  std::vector<Token> target_argmax(std::span<const Spot> spots) override {
+  std::vector<Token> target_argmax(std::span<const Prefix> prefixes) override {
     const std::size_t vocab = target_.vocab();
     std::vector<double> distributions(tokens_.size() * vocab);
     const Extension window{.sequence = sequence_, .tokens = tokens_, .logit_rows = tokens_.size(), .parents = parents_};
     target_.extend({&window, 1}, distributions);
     target_.rewind(sequence_, text_.size() - 1);
     std::vector<Token> tokens;
-    for (const Spot& spot : spots) tokens.push_back(math::argmax(std::span(distributions).subspan(spot.context * vocab, vocab)));
+    for (const Prefix& prefix : prefixes)
+      tokens.push_back(math::argmax(std::span(distributions).subspan(prefix.context * vocab, vocab)));
     return tokens;
   }
 
@@ -185,7 +186,7 @@ draft::ChosenBlock fill(const tokens::Tree& tree, tokens::Siblings siblings, std
 }  // namespace
 
 std::size_t room_of(const draft::BlockDrafter& block) {
-  const draft::Work work = block.work(block.shape().nodes);
+  const draft::BlockWork work = block.work(block.shape().nodes);
   return static_cast<std::size_t>(
       std::max(work.verified_rows, std::accumulate(work.pass_rows.begin(), work.pass_rows.end(), 0.0)));
 }
@@ -213,9 +214,9 @@ void BlockProposer::propose(std::span<const Text> texts, int draft_length, std::
     if (const tokens::Tree* tree = block_.tree()) {
       block = fill(*tree, shape.siblings, static_cast<std::size_t>(shape.ranks), *distributions, address);
     } else {
-      RealSight sight(target_, distributions ? &*distributions : nullptr, static_cast<std::size_t>(shape.ranks), s, text,
-                      address);
-      block_.choose(sight, memories_[s].get(), block);
+      ModelDrafterInput input(target_, distributions ? &*distributions : nullptr, static_cast<std::size_t>(shape.ranks), s, text,
+                              address);
+      block_.choose(input, memories_[s].get(), block);
       block.tokens.resize(block.tree.nodes.size());
     }
     Proposal& proposal = proposals[s];

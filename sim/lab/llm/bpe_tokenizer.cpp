@@ -16,7 +16,7 @@ namespace specsim::llm {
 namespace {
 
 // A stretch of text, or an added token in its place.
-struct Stretch {
+struct TextPiece {
   std::string text;
   std::optional<Token> token;
 };
@@ -58,11 +58,11 @@ class BpeTokenizer final : public Tokenizer {
   [[nodiscard]] std::vector<Token> encode(std::string_view text) const override {
     std::vector<Token> tokens;
     bool first = true;
-    for (const Stretch& raw : cut_at_added(std::string(text), false)) {
+    for (const TextPiece& raw : cut_at_added(std::string(text), false)) {
       if (raw.token) {
         tokens.push_back(*raw.token);
       } else {
-        for (const Stretch& stretch : cut_at_added(normalised(raw.text), true)) {
+        for (const TextPiece& stretch : cut_at_added(normalised(raw.text), true)) {
           if (stretch.token)
             tokens.push_back(*stretch.token);
           else
@@ -93,8 +93,8 @@ class BpeTokenizer final : public Tokenizer {
     pieces_[token] = text;
   }
 
-  [[nodiscard]] std::vector<Stretch> cut_at_added(const std::string& text, bool normalised_ones) const {
-    std::vector<Stretch> stretches;
+  [[nodiscard]] std::vector<TextPiece> cut_at_added(const std::string& text, bool normalised_ones) const {
+    std::vector<TextPiece> stretches;
     std::size_t begin = 0;  // start of the text since the last token
     const auto end_text = [&](std::size_t end) {
       if (end > begin) stretches.push_back({text.substr(begin, end - begin), std::nullopt});
@@ -164,7 +164,7 @@ class BpeTokenizer final : public Tokenizer {
                                    for (std::string& part : parts) part = bytes_as_text(part);
                                    return parts;
                                  },
-                                 [&](const SplitBehind& at) { return cut(piece, at.text, false); },
+                                 [&](const SplitAfter& at) { return cut(piece, at.text, false); },
                                  [&](const Metaspace& space) {
                                    std::string text = piece;
                                    replace_all(text, " ", space.replacement);

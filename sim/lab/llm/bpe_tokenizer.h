@@ -40,7 +40,7 @@ struct SplitBytes {  // bytes to GPT-2's characters, optionally after a cut by i
   bool prefix_space = false;
   bool by_expression = true;
 };
-struct SplitBehind {  // cuts after each occurrence of a text
+struct SplitAfter {  // cuts after each occurrence of a text
   std::string text;
 };
 struct Metaspace {
@@ -49,7 +49,7 @@ struct Metaspace {
   Prefix prefix = Prefix::always;
   bool cut = true;  // cuts before each replacement
 };
-using PieceStep = std::variant<SplitPattern, SplitDigits, SplitBytes, SplitBehind, Metaspace>;
+using PieceStep = std::variant<SplitPattern, SplitDigits, SplitBytes, SplitAfter, Metaspace>;
 
 struct BpeParts {
   std::string path;

@@ -13,7 +13,7 @@
 namespace specsim::llm {
 
 // A judged position with its distributions.
-struct Judged {
+struct JudgedPosition {
   std::size_t sequence = 0;
   int depth = 0;  // 0-based place in the chain
   const verify::PositionDistributions& distributions;
@@ -62,7 +62,7 @@ class Decoder {
   [[nodiscard]] const std::vector<Proposal>& proposals() const { return proposals_; }  // [sequence]: drafts of the last round
   [[nodiscard]] const RoundSeconds& seconds() const { return seconds_; }               // time of the last round by part
   // The observer is called at each position that a rule judges separately.
-  void observe(std::function<void(const Judged&)> observer) { observer_ = std::move(observer); }
+  void observe(std::function<void(const JudgedPosition&)> observer) { observer_ = std::move(observer); }
 
  private:
   // Judges the drafts of sequence s and appends the emitted tokens to the text; `target` holds the distributions of its rows.
@@ -81,7 +81,7 @@ class Decoder {
   std::uint32_t round_ = 0;
   std::vector<Proposal> proposals_;
   std::vector<double> distributions_;
-  std::function<void(const Judged&)> observer_;
+  std::function<void(const JudgedPosition&)> observer_;
   RoundSeconds seconds_;
 };
 

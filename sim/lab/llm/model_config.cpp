@@ -72,9 +72,10 @@ bool equals(const config::Value& value, std::string_view wanted) {
 
 void refuse_quantised(const config::Value& value, Diagnostics& diagnostics) {
   const config::Value* const method = value.find("quant_method");
-  diagnostics.add(value.where, fmt::format("quantization_config{}, allowed: weights in F32, F16 or BF16, as the original model "
-                                           "has them, or a GGUF file of it instead of the directory",
-                                           method == nullptr ? "" : " with quant_method " + config::found_text(*method)));
+  diagnostics.add(value.where,
+                  fmt::format("quantization_config{}, allowed: weights in F32, F16 or BF16, as the original model "
+                              "has them, or a GGUF file of it instead of the directory",
+                              method == nullptr ? "" : " with quant_method " + config::description_of_found(*method)));
 }
 
 // The keys of `map` that `wanted` reads and that have a value. Other keys are ignored if they do not change the function, and
@@ -96,7 +97,7 @@ config::Value only(const config::Value& map, const std::vector<config::Parameter
                                                config::quote_for_message(field.key)));
     else if (!equals(field.value, neutral->value))
       diagnostics.add(field.value.where,
-                      fmt::format("{} is {}, allowed: {}", field.key, config::found_text(field.value),
+                      fmt::format("{} is {}, allowed: {}", field.key, config::description_of_found(field.value),
                                   neutral->value == "null" ? "null" : fmt::format("{} or null", neutral->value)));
   }
   return kept;
@@ -109,7 +110,7 @@ config::Parameter count(const char* name, std::optional<std::string> fallback, d
 // rope_scaling as transformers 4 writes it, or rope_parameters of transformers 5, which includes the base.
 void read_rope(const char* key, const config::Value& value, ModelConfig& model, Diagnostics& diagnostics) {
   if (!value.is_map()) {
-    diagnostics.add(value.where, fmt::format("{} is {}, allowed: a map or null", key, config::found_text(value)));
+    diagnostics.add(value.where, fmt::format("{} is {}, allowed: a map or null", key, config::description_of_found(value)));
     return;
   }
   // By kind of layer, if all layers are of one kind.
@@ -157,7 +158,8 @@ void check_function(const config::Arguments& a, const ModelConfig& model, bool q
   if (a.has("layer_types"))
     for (const config::Value& layer : a.value("layer_types").items)
       if (layer.text != "full_attention" && (layer.text != "sliding_attention" || binds || !a.has("sliding_window"))) {
-        diagnostics.add(layer.where, fmt::format("layer_types has {}, allowed: full_attention", config::found_text(layer)));
+        diagnostics.add(layer.where,
+                        fmt::format("layer_types has {}, allowed: full_attention", config::description_of_found(layer)));
         break;
       }
   const std::string activation = a.text(a.has("hidden_activation") ? "hidden_activation" : "hidden_act");
@@ -216,8 +218,8 @@ ModelConfig read_model_config(const std::string& path) {
   // For another architecture the other keys need no message.
   if (const config::Value* type = root.find("model_type"); type != nullptr && type->is_scalar())
     if (std::ranges::find(architectures, type->text) == architectures.end()) {
-      diagnostics.add(type->where,
-                      fmt::format("model_type is {}, allowed: {}", config::found_text(*type), fmt::join(architectures, ", ")));
+      diagnostics.add(type->where, fmt::format("model_type is {}, allowed: {}", config::description_of_found(*type),
+                                               fmt::join(architectures, ", ")));
       diagnostics.throw_if_any();
     }
   const config::Arguments a =

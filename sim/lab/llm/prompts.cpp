@@ -20,14 +20,15 @@ std::optional<std::string> read_prompt(const config::Value& value, const Tokeniz
     prompt.kind = kind->text;
     if (!std::all_of(prompt.kind.begin(), prompt.kind.end(),
                      [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }))
-      return fmt::format("kind is {}, allowed: a name of letters and digits", config::found_text(*kind));
+      return fmt::format("kind is {}, allowed: a name of letters and digits", config::description_of_found(*kind));
   }
   const config::Value* const text = value.find("prompt");
   const config::Value* const tokens = value.find("tokens");
   if ((text == nullptr) == (tokens == nullptr)) return "neither or both of \"prompt\" and \"tokens\", allowed: one of them";
   if (text != nullptr) {
     if (tokenizer == nullptr) return "a text, allowed for a model without a tokenizer: {\"tokens\": [ids]}";
-    if (!text->is_scalar() || text->text.empty()) return fmt::format("prompt is {}, allowed: a text", config::found_text(*text));
+    if (!text->is_scalar() || text->text.empty())
+      return fmt::format("prompt is {}, allowed: a text", config::description_of_found(*text));
     prompt.tokens = tokenizer->before_text(model.begin_token);
     const std::vector<Token> tokens_of_text = tokenizer->encode(text->text);
     prompt.tokens.insert(prompt.tokens.end(), tokens_of_text.begin(), tokens_of_text.end());
@@ -37,7 +38,7 @@ std::optional<std::string> read_prompt(const config::Value& value, const Tokeniz
   for (const config::Value& item : tokens->items) {
     const std::optional<std::int64_t> id = config::as_integer(item);
     if (!id || *id < 0 || static_cast<std::size_t>(*id) >= model.vocab)
-      return fmt::format("token {}, allowed: an integer in [0, {}]", config::found_text(item), model.vocab - 1);
+      return fmt::format("token {}, allowed: an integer in [0, {}]", config::description_of_found(item), model.vocab - 1);
     prompt.tokens.push_back(static_cast<Token>(*id));
   }
   if (prompt.tokens.empty()) return "no token, allowed: at least one";

@@ -95,8 +95,9 @@ TensorFiles::TensorFiles(const std::string& directory) {
   for (const config::Field& entry : map->fields) {
     const std::string name = entry.value.quoted ? entry.value.text : "";
     if (name.empty() || std::filesystem::path(name).filename() != name) {
-      diagnostics.add(entry.value.where, fmt::format("tensor {} lies in {}, allowed: the name of a file next to the index",
-                                                     config::quote_for_message(entry.key), config::found_text(entry.value)));
+      diagnostics.add(entry.value.where,
+                      fmt::format("tensor {} lies in {}, allowed: the name of a file next to the index",
+                                  config::quote_for_message(entry.key), config::description_of_found(entry.value)));
       continue;
     }
     std::unique_ptr<TensorFile>& file = files_[name];

@@ -115,8 +115,8 @@ std::vector<PassRow> pass_rows(const std::vector<int>& draft_lengths, const std:
   return rows;
 }
 
-std::vector<PassRow> settle_dips(const std::function<std::vector<PassRow>()>& rows, std::vector<TimedTask>& tasks,
-                                 int repetitions) {
+std::vector<PassRow> remeasure_dips(const std::function<std::vector<PassRow>()>& rows, std::vector<TimedTask>& tasks,
+                                    int repetitions) {
   const auto holds = [](const PassRow& a, const PassRow& b) {  // b has all of a's work
     return a.model == b.model && b.tokens >= a.tokens && b.batch >= a.batch && b.context >= a.context;
   };

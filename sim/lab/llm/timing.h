@@ -39,8 +39,8 @@ std::vector<PassRow> pass_rows(const std::vector<int>& draft_lengths, const std:
 
 // If a pass with more work seems to be faster by more than a tenth, both passes are timed again with as many repetitions, up to
 // three times. A dip that was noise disappears; a real one stays. Returns the rows at the end.
-std::vector<PassRow> settle_dips(const std::function<std::vector<PassRow>()>& rows, std::vector<TimedTask>& tasks,
-                                 int repetitions);
+std::vector<PassRow> remeasure_dips(const std::function<std::vector<PassRow>()>& rows, std::vector<TimedTask>& tasks,
+                                    int repetitions);
 
 // The events of a run, independent of the clock; the same in every repetition.
 struct RoundRecord {

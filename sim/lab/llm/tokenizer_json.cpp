@@ -10,7 +10,7 @@
 
 namespace specsim::llm {
 
-using config::found_text;
+using config::description_of_found;
 using config::Value;
 
 namespace {
@@ -33,20 +33,22 @@ class Reader {
     parts.path = path_;
     const Value& model = at(root, "model");
     if (const Value& type = at(model, "type"); !is_text(type, "BPE") && !(type.is_null() && at(model, "merges").is_list()))
-      fail(type, "model.type is " + found_text(type), "\"BPE\", or a tokenizer.model in its folder, without tokenizer.json");
+      fail(type, "model.type is " + description_of_found(type),
+           "\"BPE\", or a tokenizer.model in its folder, without tokenizer.json");
     read_vocab(model, parts);
     for (const char* const key : {"continuing_subword_prefix", "end_of_word_suffix"})
       if (const Value& text = at(model, key); !text.is_null() && !is_text(text, ""))
-        fail(text, fmt::format("model.{} is {}", key, found_text(text)), "null");
+        fail(text, fmt::format("model.{} is {}", key, description_of_found(text)), "null");
     if (const Value& dropout = at(model, "dropout"); !dropout.is_null() && config::as_number(dropout) != 0.0)
-      fail(dropout, "model.dropout is " + found_text(dropout), "null");
+      fail(dropout, "model.dropout is " + description_of_found(dropout), "null");
     parts.fuse_unknown = flag(model, "fuse_unk", false);
     parts.byte_fallback = flag(model, "byte_fallback", false);
     parts.whole_words = flag(model, "ignore_merges", false);
     read_added(at(root, "added_tokens"), parts);
     if (const Value& unknown = at(model, "unk_token"); is_text(unknown)) {
       const auto found = parts.vocab.find(unknown.text);
-      if (found == parts.vocab.end()) fail(unknown, "model.unk_token is " + found_text(unknown), "a token of the vocabulary");
+      if (found == parts.vocab.end())
+        fail(unknown, "model.unk_token is " + description_of_found(unknown), "a token of the vocabulary");
       parts.unknown = found->second;
     }
     read_normaliser(at(root, "normalizer"), parts);
@@ -71,27 +73,28 @@ class Reader {
     const Value& value = at(object, key);
     if (value.is_null()) return fallback;
     if (!value.is_scalar() || value.quoted || (value.text != "true" && value.text != "false"))
-      fail(value, fmt::format("{} is {}", key, found_text(value)), "true or false");
+      fail(value, fmt::format("{} is {}", key, description_of_found(value)), "true or false");
     return value.text == "true";
   }
   [[nodiscard]] std::string text(const Value& object, const char* key) const {
     const Value& value = at(object, key);
-    if (!is_text(value)) fail(value, fmt::format("{} is {}", key, found_text(value)), "a text");
+    if (!is_text(value)) fail(value, fmt::format("{} is {}", key, description_of_found(value)), "a text");
     return value.text;
   }
   [[nodiscard]] Token id(const Value& value) const {
     const std::optional<std::int64_t> id = config::as_integer(value);
     if (!id || *id < 0 || *id >= kMaxVocab)
-      fail(value, "a token's id is " + found_text(value), fmt::format("integers below {}", kMaxVocab));
+      fail(value, "a token's id is " + description_of_found(value), fmt::format("integers below {}", kMaxVocab));
     return static_cast<Token>(*id);
   }
 
   void read_vocab(const Value& model, BpeParts& parts) const {
     const Value& vocab = at(model, "vocab");
-    if (!vocab.is_map() || vocab.fields.empty()) fail(vocab, "model.vocab is " + found_text(vocab), "a map of tokens to ids");
+    if (!vocab.is_map() || vocab.fields.empty())
+      fail(vocab, "model.vocab is " + description_of_found(vocab), "a map of tokens to ids");
     for (const config::Field& entry : vocab.fields) parts.vocab.emplace(entry.key, id(entry.value));
     const Value& merges = at(model, "merges");
-    if (!merges.is_list()) fail(merges, "model.merges is " + found_text(merges), "a list");
+    if (!merges.is_list()) fail(merges, "model.merges is " + description_of_found(merges), "a list");
     for (const Value& merge : merges.items) {
       if (merge.items.size() == 2 && is_text(merge.items[0]) && is_text(merge.items[1])) {
         parts.merges.emplace_back(merge.items[0].text, merge.items[1].text);
@@ -100,14 +103,14 @@ class Reader {
       const std::string both = is_text(merge) ? merge.text : "";
       const std::size_t space = both.find(' ');
       if (space == std::string::npos || both.find(' ', space + 1) != std::string::npos)
-        fail(merge, "a merge is " + found_text(merge), "two tokens, as [A, B] or \"A B\"");
+        fail(merge, "a merge is " + description_of_found(merge), "two tokens, as [A, B] or \"A B\"");
       parts.merges.emplace_back(both.substr(0, space), both.substr(space + 1));
     }
   }
 
   void read_added(const Value& list, BpeParts& parts) const {
     if (list.is_null()) return;
-    if (!list.is_list()) fail(list, "added_tokens is " + found_text(list), "a list");
+    if (!list.is_list()) fail(list, "added_tokens is " + description_of_found(list), "a list");
     for (const Value& item : list.items) {
       AddedToken token;
       token.id = id(at(item, "id"));
@@ -135,7 +138,8 @@ class Reader {
       if (from.empty()) fail(value, "normalizer Replace of an empty text", "one that is not empty");
       parts.normalisers.emplace_back(Replace{from, text(value, "content")});
     } else {
-      fail(value, "normalizer is " + found_text(at(value, "type")), "null, NFC, Prepend, Replace of a text, Sequence of these");
+      fail(value, "normalizer is " + description_of_found(at(value, "type")),
+           "null, NFC, Prepend, Replace of a text, Sequence of these");
     }
   }
 
@@ -153,7 +157,7 @@ class Reader {
     } else if (type == "Split") {
       read_split(value, parts);
     } else {
-      fail(value, "pre_tokenizer is " + found_text(at(value, "type")),
+      fail(value, "pre_tokenizer is " + description_of_found(at(value, "type")),
            "null, ByteLevel, Digits, Metaspace, Split, Sequence of these");
     }
   }
@@ -165,7 +169,7 @@ class Reader {
     const std::string scheme = at(value, "prepend_scheme").is_null() ? flag(value, "add_prefix_space", true) ? "always" : "never"
                                                                      : text(value, "prepend_scheme");
     if (scheme != "always" && scheme != "never" && scheme != "first")
-      fail(value, "prepend_scheme is " + found_text(at(value, "prepend_scheme")), "always, first, never");
+      fail(value, "prepend_scheme is " + description_of_found(at(value, "prepend_scheme")), "always, first, never");
     space.prefix = scheme == "always"  ? Metaspace::Prefix::always
                    : scheme == "first" ? Metaspace::Prefix::first
                                        : Metaspace::Prefix::never;
@@ -179,7 +183,7 @@ class Reader {
     if (flag(value, "invert", false)) fail(value, "Split with invert", "false");
     if (const Value& expression = at(pattern, "Regex"); is_text(expression)) {
       if (behaviour != "Isolated")
-        fail(value, "Split of an expression with behavior " + found_text(at(value, "behavior")), "\"Isolated\"");
+        fail(value, "Split of an expression with behavior " + description_of_found(at(value, "behavior")), "\"Isolated\"");
       if (expression.text == kGpt2)
         parts.steps.emplace_back(SplitPattern::gpt2);
       else if (expression.text == kLlama3)
@@ -187,14 +191,14 @@ class Reader {
       else if (expression.text == kQwen2)
         parts.steps.emplace_back(SplitPattern::qwen2);
       else
-        fail(expression, "Split by the expression " + found_text(expression),
+        fail(expression, "Split by the expression " + description_of_found(expression),
              "those of GPT-2, Llama 3 and Qwen2; for another model give prompts as {\"tokens\": [ids]}");
       return;
     }
     const std::string mark = text(pattern, "String");
     if (behaviour != "MergedWithPrevious" || mark.empty())
-      fail(value, "Split by a text with behavior " + found_text(at(value, "behavior")), "MergedWithPrevious");
-    parts.steps.emplace_back(SplitBehind{mark});
+      fail(value, "Split by a text with behavior " + description_of_found(at(value, "behavior")), "MergedWithPrevious");
+    parts.steps.emplace_back(SplitAfter{mark});
   }
 
   // Reads the tokens in front of a text. Tokens that a template puts after the text would end the prompt and are left out.
@@ -209,11 +213,12 @@ class Reader {
         const std::string name = text(at(item, "SpecialToken"), "id");
         const Value& ids = at(at(at(value, "special_tokens"), name.c_str()), "ids");
         if (!ids.is_list())
-          fail(ids, "post_processor has no ids of " + found_text(at(at(item, "SpecialToken"), "id")), "special_tokens");
+          fail(ids, "post_processor has no ids of " + description_of_found(at(at(item, "SpecialToken"), "id")), "special_tokens");
         for (const Value& one : ids.items) parts.before_text->push_back(id(one));
       }
     } else if (type != "ByteLevel") {  // ByteLevel changes only offsets
-      fail(value, "post_processor is " + found_text(at(value, "type")), "null, ByteLevel, TemplateProcessing, Sequence of these");
+      fail(value, "post_processor is " + description_of_found(at(value, "type")),
+           "null, ByteLevel, TemplateProcessing, Sequence of these");
     }
   }
 

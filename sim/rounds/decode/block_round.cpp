@@ -71,22 +71,22 @@ BlockRound::BlockRound(const BlockTables& tables, const families::ContextProcess
   nodes_.resize(places_.size());
 }
 
-const BlockRound::Outcome& BlockRound::play(const verify::BlockRule& rule, const Start& start, RoundChoices choices) {
+const BlockRound::RoundResult& BlockRound::play(const verify::BlockRule& rule, const Start& start, RoundChoices choices) {
   begin(start, choices);
   return judge(rule, start.longest);
 }
 
-void BlockRound::draft(const Start& start, RoundChoices choices, std::span<draft::LengthPolicy::Outlook> outlooks) {
+void BlockRound::draft(const Start& start, RoundChoices choices, std::span<draft::LengthPolicy::TokenForecast> forecasts) {
   begin(start, choices);
-  SPECSIM_CHECK(tree_->is_chain() && outlooks.size() == index_of(tree_->drafted()), "{} outlooks", outlooks.size());
+  SPECSIM_CHECK(tree_->is_chain() && forecasts.size() == index_of(tree_->drafted()), "{} forecasts", forecasts.size());
   // The entry after a token knows its context. If contexts depend on tokens, the token is drawn for that context.
-  for (std::size_t i = 0; i < outlooks.size(); ++i) {
+  for (std::size_t i = 0; i < forecasts.size(); ++i) {
     const int node = static_cast<int>(i);
-    outlooks[i] = entry(node).outlook;
+    forecasts[i] = entry(node).forecast;
     if (siblings_ != tokens::Siblings::point_mass) continue;
     // The token is chosen, not drawn, so it is known before the text that it follows.
-    outlooks[i].overlap = entry(node).distributions.target(token(node + 1));
-    if (shape_->from_root) outlooks[i].certainty = tables_->at(start_.context, node).outlook.certainty;
+    forecasts[i].overlap = entry(node).distributions.target(token(node + 1));
+    if (shape_->from_root) forecasts[i].certainty = tables_->at(start_.context, node).forecast.certainty;
   }
 }
 
@@ -110,7 +110,7 @@ void BlockRound::begin(const Start& start, RoundChoices choices) {
   }
 }
 
-const BlockRound::Outcome& BlockRound::judge(const verify::BlockRule& rule, int longest) {
+const BlockRound::RoundResult& BlockRound::judge(const verify::BlockRule& rule, int longest) {
   start_.longest = longest;
   longest_ = longest;
   const verify::AcceptedPath verdict = rule.verify(*this);
@@ -238,7 +238,7 @@ bool BlockRound::stops(int node) {
       path.push_back({drawn_from.looked_at(token(at_node)), std::min(1.0, drawn_from.distributions.target(token(at_node)) / q)});
     }
     std::reverse(path.begin(), path.end());
-    return !policy_->goes_on_along(path);
+    return !policy_->continues_along(path);
   }
   const BlockTables::Entry& drawn_from = entry(at(node).parent);
   return !policy_->goes_on(*start_.policy_memory, drawn_from.looked_at(token(node)), drawn_from.looked_entropy);
@@ -324,9 +324,9 @@ draft::Ranked BlockRound::draw(const draft::ChosenBlock& block, int node, std::s
   return {token, from.draft(token) / from.draft_without(siblings)};
 }
 
-std::vector<Token> BlockRound::target_argmax(std::span<const Spot> spots) {
+std::vector<Token> BlockRound::target_argmax(std::span<const Prefix> prefixes) {
   std::vector<Token> tokens;
-  for (const Spot& spot : spots) tokens.push_back(tables_->at(spot.context, 0).target_argmax);
+  for (const Prefix& prefix : prefixes) tokens.push_back(tables_->at(prefix.context, 0).target_argmax);
   return tokens;
 }
 

@@ -33,7 +33,7 @@ class RoundChoices {
   verify::ChoiceSource* script_ = nullptr;
 };
 
-class BlockRound final : public verify::Block, private draft::Sight {
+class BlockRound final : public verify::Block, private draft::DrafterInput {
  public:
   BlockRound(const BlockTables& tables, const families::ContextProcess& process, rng::Key key, const draft::BlockDrafter& drafter,
              const draft::LengthPolicy* policy);
@@ -49,7 +49,7 @@ class BlockRound final : public verify::Block, private draft::Sight {
     // False: the next block is drafted after the first path of this one, and no token of the target comes between them.
     bool bonus = true;
   };
-  struct Outcome {
+  struct RoundResult {
     std::vector<Token> emitted;           // the accepted tokens and the final one, if there is one
     std::vector<std::uint32_t> contexts;  // the context before each of them; empty if there is only one context
     std::uint32_t next_context = 0;
@@ -58,12 +58,12 @@ class BlockRound final : public verify::Block, private draft::Sight {
     bool guessed = false;  // without a bonus token: the next block is drafted after that leaf, and nothing follows the leaf
   };
   // Plays a round by `rule`; the outcome is valid until the next one.
-  const Outcome& play(const verify::BlockRule& rule, const Start& start, RoundChoices choices);
-  // Like play(), but in two steps, for a chain that a policy cuts before it is judged. draft() drafts all of it; outlooks[i] is
+  const RoundResult& play(const verify::BlockRule& rule, const Start& start, RoundChoices choices);
+  // Like play(), but in two steps, for a chain that a policy cuts before it is judged. draft() drafts all of it; forecasts[i] is
   // what is known of token i + 1 before it is drawn. Then only the first `longest` tokens are judged; the rest count as not
   // drafted.
-  void draft(const Start& start, RoundChoices choices, std::span<draft::LengthPolicy::Outlook> outlooks);
-  const Outcome& judge(const verify::BlockRule& rule, int longest);
+  void draft(const Start& start, RoundChoices choices, std::span<draft::LengthPolicy::TokenForecast> forecasts);
+  const RoundResult& judge(const verify::BlockRule& rule, int longest);
   // Number of nodes that this round drafted, whether the rule looked at them or not. Draws tokens if a policy's decision depends
   // on them.
   int drafted();
@@ -124,10 +124,10 @@ class BlockRound final : public verify::Block, private draft::Sight {
   [[nodiscard]] std::span<const Token> text() const override { return start_.text; }
   [[nodiscard]] std::size_t prompt_tokens() const override { return process_->prompt().size(); }
   Token random_token(std::uint32_t index) override;
-  Spot end_of_text() override { return {start_.context, 0}; }
-  Spot after(Spot spot, Token token) override { return {step(spot.context, spot.depth, token), spot.depth + 1}; }
-  std::vector<Token> target_argmax(std::span<const Spot> spots) override;
-  std::span<const Token> target_likeliest(Spot spot) override { return tables_->target_likeliest(spot.context); }
+  Prefix end_of_text() override { return {start_.context, 0}; }
+  Prefix after(Prefix prefix, Token token) override { return {step(prefix.context, prefix.depth, token), prefix.depth + 1}; }
+  std::vector<Token> target_argmax(std::span<const Prefix> prefixes) override;
+  std::span<const Token> target_likeliest(Prefix prefix) override { return tables_->target_likeliest(prefix.context); }
 
   const BlockTables* tables_;
   const families::ContextProcess* process_;
@@ -145,7 +145,7 @@ class BlockRound final : public verify::Block, private draft::Sight {
   std::vector<Place> places_;           // [node]
   std::vector<Token> siblings_before_;  // of the node that is drawn
   std::vector<double> probabilities_;
-  Outcome outcome_;
+  RoundResult outcome_;
   Start start_;
   RoundChoices choices_;
 };

@@ -29,7 +29,8 @@ std::vector<int> fan_outs_of(const draft::BlockDrafter& drafter) {
   return fan_outs;
 }
 
-// LengthPolicy::Outlook::certainty. The probabilities of the other tokens are summed, since 1 - q loses all its digits near 1.
+// LengthPolicy::TokenForecast::certainty. The probabilities of the other tokens are summed, since 1 - q loses all its digits
+// near 1.
 double log_odds(std::span<const double> draft) {
   const auto most = std::max_element(draft.begin(), draft.end());
   const double others = std::accumulate(draft.begin(), most, 0.0) + std::accumulate(std::next(most), draft.end(), 0.0);
@@ -93,7 +94,7 @@ BlockTables::Entry& BlockTables::make(const verify::PositionDistributions& distr
   const std::span<const double> looked_at = distributions.looked_at.empty() ? draft : distributions.looked_at;
   for (const double q : looked_at)
     if (q > 0.0) entry.looked_entropy -= q * std::log(q);
-  entry.outlook = {1.0 - entry.distributions.residual(1.0).mass, log_odds(looked_at)};
+  entry.forecast = {1.0 - entry.distributions.residual(1.0).mass, log_odds(looked_at)};
   if (!distributions.looked_at.empty())
     entry.looked_certainty = looked_at[static_cast<std::size_t>(std::find(draft.begin(), draft.end(), 1.0) - draft.begin())];
   if (ranks_ > 0) {

@@ -39,7 +39,7 @@ class BlockTables {
     std::vector<std::unique_ptr<verify::NodePlan>> plans;  // [children]
     std::vector<draft::Ranked> likeliest;                  // the draft's likeliest tokens, as many as the drafter ranks
     double looked_entropy = 0.0;                           // nats, of the distribution that policies look at
-    draft::LengthPolicy::Outlook outlook;                  // on the token that follows
+    draft::LengthPolicy::TokenForecast forecast;           // on the token that follows
     double looked_certainty = 0.0;  // probability there of the one token that is always drafted; 0: several may be drafted
     Token target_argmax = 0;        // ties: the lower token
     // The probability that policies see for a drafted token.

@@ -25,12 +25,12 @@ std::vector<double> PassCounts::mean_rows(std::size_t passes) const {
 Counts::Counts(int draft_length, int strata, int classes, int nodes, int passes_counted)
     : passes(passes_counted > 0 ? PassCounts(static_cast<std::size_t>(passes_counted)) : PassCounts()) {
   const auto length = static_cast<std::size_t>(draft_length);
-  const auto apart = static_cast<std::size_t>(strata);
+  const auto stratum_count = static_cast<std::size_t>(strata);
   const auto cells = static_cast<std::size_t>(classes);
   reached.assign(length, 0);
   accepted.assign(length, 0);
-  accepted_distribution.assign(apart * (length + 1), 0);
-  output.assign(apart * cells, 0);
+  accepted_distribution.assign(stratum_count * (length + 1), 0);
+  output.assign(stratum_count * cells, 0);
   if (strata == 1) pairs.assign(kPairBins * kPairBins, 0);
   if (nodes > 0) drafted.assign(static_cast<std::size_t>(nodes) + 1, 0);
   part_rounds.assign(kParts, 0);

@@ -20,8 +20,8 @@ FreshRound::FreshRound(const PreparationPlan& plan, int draft_length, bool with_
   nodes_.resize(chain_.nodes.size());
 }
 
-const FreshRound::Outcome& FreshRound::play(std::uint64_t sequence, std::uint64_t text_position, verify::ChoiceSource& choices,
-                                            const Observer& observer) {
+const FreshRound::RoundResult& FreshRound::play(std::uint64_t sequence, std::uint64_t text_position,
+                                                verify::ChoiceSource& choices, const Observer& observer) {
   sequence_ = sequence;
   text_position_ = text_position;
   choices_ = &choices;

@@ -22,7 +22,7 @@ class FreshRound final : private verify::Block {
   // An emitted token, its text position, and the distributions there: the target's, and the one from which a draft token is
   // drawn.
   using Observer = std::function<void(Token, std::uint64_t, std::span<const double>, std::span<const double>)>;
-  struct Outcome {
+  struct RoundResult {
     std::vector<Token> emitted;  // the accepted draft tokens and the final one, if there is one
     int accepted = 0;
     bool whole = false;  // every draft token was accepted
@@ -31,8 +31,8 @@ class FreshRound final : private verify::Block {
   // `plan` must outlive it. `with_bonus`: full acceptance adds a target token.
   FreshRound(const PreparationPlan& plan, int draft_length, bool with_bonus);
   // `observer` may be empty. The outcome is valid until the next round.
-  const Outcome& play(std::uint64_t sequence, std::uint64_t text_position, verify::ChoiceSource& choices,
-                      const Observer& observer = {});
+  const RoundResult& play(std::uint64_t sequence, std::uint64_t text_position, verify::ChoiceSource& choices,
+                          const Observer& observer = {});
 
  private:
   verify::PositionDistributions numbers(int node) override;
@@ -53,7 +53,7 @@ class FreshRound final : private verify::Block {
   tokens::Tree chain_;
   bool with_bonus_;
   verify::PositionsInTurn rule_;
-  Outcome outcome_;
+  RoundResult outcome_;
   std::uint64_t sequence_ = 0;
   std::uint64_t text_position_ = 0;
   verify::ChoiceSource* choices_ = nullptr;

@@ -176,7 +176,7 @@ Prepared prepare(const PreparationPlan& plan, const DistributionObserver& observ
     prepared.classes.push_back(std::move(classes));
   }
   if (joins) add_joined(plan, drawer, targets, models, scratch, stop, *prepared.blocks);
-  if (shape.judged_apart()) {
+  if (shape.judged_separately()) {
     prepared.strata = shape.contexts;
     prepared.stratum.resize(static_cast<std::size_t>(shape.contexts));
     std::iota(prepared.stratum.begin(), prepared.stratum.end(), 0U);

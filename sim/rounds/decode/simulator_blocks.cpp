@@ -43,7 +43,7 @@ struct RoundCounter {
   bool one_context;
   Counts& counts;
 
-  void add(const BlockRound::Outcome& outcome, Sequence& own) const {
+  void add(const BlockRound::RoundResult& outcome, Sequence& own) const {
     const bool one_stratum = prepared.stratum.empty();
     const auto classes = static_cast<std::size_t>(prepared.class_count);
     const std::vector<Token>& emitted = outcome.emitted;
@@ -66,7 +66,8 @@ struct RoundCounter {
 };
 
 // Counts a round's tokens for its sequence, or among the rounds that the end of a request cut short.
-void book_round(const BlockRound::Outcome& outcome, std::size_t longest, const RequestEnds& ends, Sequence& own, Counts& counts) {
+void book_round(const BlockRound::RoundResult& outcome, std::size_t longest, const RequestEnds& ends, Sequence& own,
+                Counts& counts) {
   const std::uint64_t emitted = outcome.emitted.size();
   if (ends.any()) {
     const std::uint64_t room = own.tokens - own.emitted;
@@ -112,7 +113,7 @@ class Groups {
     const bool in_batches = alike > 1 || shares_rows_;
     if (in_batches) batches_.resize(static_cast<std::size_t>(std::max(1.0, std::round(double{kLanes} / alike))));
     group_.resize(in_batches ? kLanes : GroupBits::kGroup);
-    if (shares_rows_) outlooks_.resize(std::size_t{kLanes} * static_cast<std::size_t>(draft_length));
+    if (shares_rows_) forecasts_.resize(std::size_t{kLanes} * static_cast<std::size_t>(draft_length));
     contexts_.resize(group_.size());
     bits_of_group_.reserve(group_.size() / GroupBits::kGroup);
   }
@@ -158,7 +159,7 @@ class Groups {
       draft::LengthPolicy::Memory& memory = batch != nullptr ? batch->memory : own.memory;
       BlockRound::Start start = start_of(lane, memory, bonus);
       if (shares_rows_) start.longest = batch->verified[batch->accepted.size()];
-      const BlockRound::Outcome& outcome = round_.play(*judging_.rule, start, bits_of(lane));
+      const BlockRound::RoundResult& outcome = round_.play(*judging_.rule, start, bits_of(lane));
       std::optional<BlockRound::Ahead> ahead;
       if (sink != nullptr && bonus == Bonus::none) ahead = round_.ahead(policy_, memory);
       const int drafted = policy_ != nullptr ? after_drafting(outcome, memory, batch) : round_.drafted();
@@ -225,9 +226,9 @@ class Groups {
     for (std::uint32_t lane = 0; lane < live_; ++lane) {
       if (group_[lane].rounds_left == 0) continue;
       Batch& batch = *batch_of(lane);
-      const std::span<draft::LengthPolicy::Outlook> outlooks(outlooks_.data() + lane * length, length);
-      round_.draft(start_of(lane, batch.memory, Bonus::emitted), bits_of(lane), outlooks);
-      batch.chains.push_back({lane - batch.first_lane, outlooks});
+      const std::span<draft::LengthPolicy::TokenForecast> forecasts(forecasts_.data() + lane * length, length);
+      round_.draft(start_of(lane, batch.memory, Bonus::emitted), bits_of(lane), forecasts);
+      batch.chains.push_back({lane - batch.first_lane, forecasts});
     }
     for (Batch& batch : batches_) {
       batch.verified.resize(batch.chains.size());
@@ -235,7 +236,7 @@ class Groups {
     }
   }
   // Shows the round to the policy; a batch is shown when all its sequences are done. Returns how many tokens count as drafted.
-  int after_drafting(const BlockRound::Outcome& outcome, draft::LengthPolicy::Memory& memory, Batch* batch) {
+  int after_drafting(const BlockRound::RoundResult& outcome, draft::LengthPolicy::Memory& memory, Batch* batch) {
     const int drafted = round_.drafted();
     const auto accepted = static_cast<int>(outcome.accepted);
     const int length = chain_ ? drafted : std::min(memory.length, draft_length_);  // length of the longest path
@@ -246,10 +247,10 @@ class Groups {
       policy_->observe(memory, length, accepted);
     }
     if (policy_->remembers_tokens()) policy_->observe_tokens(memory, round_.draft_probabilities(), accepted);
-    return policy_->foresees() ? accepted : drafted;
+    return policy_->uses_forecasts() ? accepted : drafted;
   }
 
-  void tell(RoundSink& sink, std::uint32_t lane, std::uint32_t number, const BlockRound::Outcome& outcome, int drafted,
+  void tell(RoundSink& sink, std::uint32_t lane, std::uint32_t number, const BlockRound::RoundResult& outcome, int drafted,
             const std::optional<BlockRound::Ahead>& ahead) const {
     sink.drafted(lane, number, static_cast<std::uint32_t>(drafted), ahead ? outcome.guessed : outcome.whole);
     if (ahead) sink.ahead(ahead->depth, ahead->nodes);
@@ -259,7 +260,7 @@ class Groups {
   }
 
   // Counts the round and advances its sequence to the next one.
-  void after_round(const BlockRound::Outcome& outcome, int drafted, std::uint32_t lane) {
+  void after_round(const BlockRound::RoundResult& outcome, int drafted, std::uint32_t lane) {
     Sequence& own = group_[lane];
     counts_.add_drafted(group_number(lane), static_cast<std::size_t>(drafted), 1, round_.pass_rows());
     counter_.add(outcome, own);
@@ -287,8 +288,8 @@ class Groups {
   std::uint32_t first_lane_ = 0;
   std::uint32_t live_ = 0;  // sequences of the group
   std::vector<Sequence> group_;
-  std::vector<Batch> batches_;                          // empty: each sequence has its own draft length
-  std::vector<draft::LengthPolicy::Outlook> outlooks_;  // [lane][token]; empty unless rows are shared
+  std::vector<Batch> batches_;                                 // empty: each sequence has its own draft length
+  std::vector<draft::LengthPolicy::TokenForecast> forecasts_;  // [lane][token]; empty unless rows are shared
   std::vector<std::uint32_t> contexts_;
   std::vector<GroupBits> bits_of_group_;
 };

@@ -76,7 +76,7 @@ void Simulator::run_fresh(const ChunkPlan& chunk, BitSource& random_bits, Counts
   const FreshRound::Observer none;
   for (std::uint32_t round = 0; round < chunk.rounds; ++round) {
     choices.begin(round);
-    const FreshRound::Outcome& outcome =
+    const FreshRound::RoundResult& outcome =
         fresh.play(sequence, text_position, choices, round % kFreshJudged == 0 ? count_output : none);
     const auto accepted = static_cast<std::size_t>(outcome.accepted);
     for (std::size_t i = 0; i < accepted; ++i) ++counts.accepted[i];
@@ -116,10 +116,10 @@ void Simulator::run_fresh_blocks(const BlockJudging& judging, const ChunkPlan& c
     if (!round) round.emplace(window.tables(), window.process(), draw_key_, *judging.drafter, policy);
     bits.begin(number);
     bits.set_lane(static_cast<std::uint32_t>(sequence % GroupBits::kGroup));
-    const BlockRound::Outcome& outcome = round->play(*judging.rule,
-                                                     {sequence, 0, static_cast<std::uint32_t>(text_position), text, memory.length,
-                                                      drafter_memory.get(), &memory, bonus_ == Bonus::emitted},
-                                                     bits);
+    const BlockRound::RoundResult& outcome = round->play(*judging.rule,
+                                                         {sequence, 0, static_cast<std::uint32_t>(text_position), text,
+                                                          memory.length, drafter_memory.get(), &memory, bonus_ == Bonus::emitted},
+                                                         bits);
     const std::size_t accepted = outcome.accepted;
     std::optional<BlockRound::Ahead> ahead;
     if (sink != nullptr && bonus_ == Bonus::none) ahead = round->ahead(policy, memory);
@@ -127,7 +127,7 @@ void Simulator::run_fresh_blocks(const BlockJudging& judging, const ChunkPlan& c
     if (policy != nullptr) {
       policy->observe(memory, chain ? drafted : std::min(memory.length, draft_length_), static_cast<int>(accepted));
       if (policy->remembers_tokens()) policy->observe_tokens(memory, round->draft_probabilities(), static_cast<int>(accepted));
-      if (policy->foresees()) drafted = static_cast<int>(accepted);
+      if (policy->uses_forecasts()) drafted = static_cast<int>(accepted);
     }
     ++counts.accepted_distribution[accepted];
     counts.add_drafted(sequence, static_cast<std::size_t>(drafted), 1, round->pass_rows());

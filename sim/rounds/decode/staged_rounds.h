@@ -164,7 +164,7 @@ class StagedRounds {
     for (std::uint32_t round = 0; live_ > 0; ++round) {
       judge_drafts(round);
       for (std::uint32_t length = 0; length <= draft_length_; ++length) finish(round, length);
-      drop_those_without_rounds();
+      drop_finished();
     }
     for (std::uint32_t who = 0; who < sequences; ++who)
       counts_.add_group({.number = plan_.first_sequence + who,
@@ -331,7 +331,7 @@ class StagedRounds {
     }
   }
 
-  void drop_those_without_rounds() {
+  void drop_finished() {
     // All sequences have the same number of rounds, except that the last may have fewer; a request's are either unlimited or
     // none.
     const bool requests = ends_.any();

@@ -6,12 +6,12 @@
 
 namespace specsim::draft {
 
-std::vector<Candidates::Child> Candidates::children_of(Sight& sight, const std::vector<int>& nodes, std::size_t width,
+std::vector<Candidates::Child> Candidates::children_of(DrafterInput& input, const std::vector<int>& nodes, std::size_t width,
                                                        double decay) const {
   std::vector<Child> children;
   children.reserve(nodes.size() * std::min<std::size_t>(width, 16));
   for (const int node : nodes) {
-    const std::span<const Ranked> likeliest = sight.likeliest(block, node);
+    const std::span<const Ranked> likeliest = input.likeliest(block, node);
     for (std::size_t rank = 0; rank < std::min(likeliest.size(), width) && likeliest[rank].probability > 0.0; ++rank)
       children.push_back({node, static_cast<int>(rank), likeliest[rank].token,
                           value[static_cast<std::size_t>(node)] * likeliest[rank].probability * decay});
@@ -19,13 +19,14 @@ std::vector<Candidates::Child> Candidates::children_of(Sight& sight, const std::
   return children;
 }
 
-std::vector<Candidates::Child> Candidates::best_children(Sight& sight, const std::vector<int>& nodes, std::size_t most) const {
+std::vector<Candidates::Child> Candidates::best_children(DrafterInput& input, const std::vector<int>& nodes,
+                                                         std::size_t most) const {
   std::vector<Child> children;
   children.reserve(2 * most);
   std::vector<double> best;  // the largest values so far, the smallest of them first
   best.reserve(most);
   for (const int node : nodes) {
-    const std::span<const Ranked> likeliest = sight.likeliest(block, node);
+    const std::span<const Ranked> likeliest = input.likeliest(block, node);
     for (std::size_t rank = 0; rank < std::min(likeliest.size(), most) && likeliest[rank].probability > 0.0; ++rank) {
       const double worth = value[static_cast<std::size_t>(node)] * likeliest[rank].probability;
       if (best.size() == most) {

@@ -31,10 +31,10 @@ struct Candidates {
 
   // The `width` likeliest children of each of `nodes`, without those of probability 0. A child's value is its parent's value
   // times its probability times `decay`.
-  [[nodiscard]] std::vector<Child> children_of(Sight& sight, const std::vector<int>& nodes, std::size_t width,
+  [[nodiscard]] std::vector<Child> children_of(DrafterInput& input, const std::vector<int>& nodes, std::size_t width,
                                                double decay = 1.0) const;
   // The best `most` of all children of `nodes`, in the order of children_of().
-  [[nodiscard]] std::vector<Child> best_children(Sight& sight, const std::vector<int>& nodes, std::size_t most) const;
+  [[nodiscard]] std::vector<Child> best_children(DrafterInput& input, const std::vector<int>& nodes, std::size_t most) const;
   // Returns the new nodes.
   std::vector<int> add(const std::vector<Child>& children);
   [[nodiscard]] bool better(int a, int b) const;

@@ -41,17 +41,17 @@ class CsDrafting final : public BlockDrafter {
   }
   [[nodiscard]] const Shape& shape() const override { return shape_; }
 
-  void choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) const override {
-    std::vector<Token> text(sight.text().begin(), sight.text().end());
+  void choose(DrafterInput& input, Memory* /*memory*/, ChosenBlock& block) const override {
+    std::vector<Token> text(input.text().begin(), input.text().end());
     int node = 0;
     for (int drafted = 0; drafted < shape_.draft_length;) {
       // A pass emits one token more than it verifies.
       const std::vector<Token> copy =
           max_gram(text, static_cast<std::size_t>(std::min(params_.copied, shape_.draft_length - drafted - 1)));
-      sight.prepare(block, std::vector<int>(copy.size() + 1, node));
+      input.prepare(block, std::vector<int>(copy.size() + 1, node));
       bool alike = true;
       for (std::size_t i = 0; i <= copy.size() && alike; ++i) {
-        const Token token = sight.draw(block, node, {}, ++drafted).token;
+        const Token token = input.draw(block, node, {}, ++drafted).token;
         node = block.add(node, token);
         text.push_back(token);
         alike = i < copy.size() && token == copy[i];
@@ -59,8 +59,8 @@ class CsDrafting final : public BlockDrafter {
     }
   }
 
-  [[nodiscard]] Work work(int nodes) const override {
-    Work work{std::vector<double>(static_cast<std::size_t>(shape_.draft_length), 1.0), 1.0 + nodes};
+  [[nodiscard]] BlockWork work(int nodes) const override {
+    BlockWork work{std::vector<double>(static_cast<std::size_t>(shape_.draft_length), 1.0), 1.0 + nodes};
     for (int pass = 0; pass < shape_.draft_length; ++pass)
       work.pass_rows[static_cast<std::size_t>(pass)] += std::min(params_.copied, shape_.draft_length - pass - 1);
     return work;

@@ -45,21 +45,21 @@ struct ChosenBlock {
 };
 
 // The information that a drafter can use while it chooses a block.
-class Sight {
+class DrafterInput {
  public:
-  Sight() = default;
-  Sight(const Sight&) = delete;
-  Sight& operator=(const Sight&) = delete;
-  virtual ~Sight() = default;
+  DrafterInput() = default;
+  DrafterInput(const DrafterInput&) = delete;
+  DrafterInput& operator=(const DrafterInput&) = delete;
+  virtual ~DrafterInput() = default;
   // Announces that these nodes of `block` are asked about next; their parents were asked about before. One draft pass gives all
   // of them.
   virtual void prepare(const ChosenBlock& /*block*/, std::span<const int> /*nodes*/) {}
   // The draft's likeliest tokens after a node of `block`, in decreasing order, as many as Shape::ranks; ties: the lower token
   // first.
   virtual std::span<const Ranked> likeliest(const ChosenBlock& block, int node) = 0;
-  // Draws a token after a node of `block` from the draft's distribution without `elders`; `number` counts the round's draws, from
-  // 1. Probability 0: there is no further token to draw. Only if Shape::draws is set.
-  virtual Ranked draw(const ChosenBlock& /*block*/, int /*node*/, std::span<const Token> /*elders*/, int /*number*/) {
+  // Draws a token after a node of `block` from the draft's distribution without `earlier_siblings`; `number` counts the draws of
+  // the round, from 1. Probability 0: there is no further token to draw. Only if Shape::draws is set.
+  virtual Ranked draw(const ChosenBlock& /*block*/, int /*node*/, std::span<const Token> /*earlier_siblings*/, int /*number*/) {
     return {};
   }
   // Prompt and text so far.
@@ -71,20 +71,20 @@ class Sight {
   virtual Token random_token(std::uint32_t index) = 0;
 
   // A place that the text may reach.
-  struct Spot {
+  struct Prefix {
     std::uint32_t context = 0;
     int depth = 0;  // tokens after the text's end
   };
-  [[nodiscard]] virtual Spot end_of_text() = 0;
-  [[nodiscard]] virtual Spot after(Spot spot, Token token) = 0;
-  // The target's likeliest next token at each spot, from one pass; ties: the lower token.
-  virtual std::vector<Token> target_argmax(std::span<const Spot> spots) = 0;
-  // The target's likeliest tokens at a spot, in decreasing order, as many as Shape::target_ranks; ties: the lower token first.
-  virtual std::span<const Token> target_likeliest(Spot /*spot*/) { return {}; }
+  [[nodiscard]] virtual Prefix end_of_text() = 0;
+  [[nodiscard]] virtual Prefix after(Prefix prefix, Token token) = 0;
+  // The target's likeliest next token at each prefix, from one pass; ties: the lower token.
+  virtual std::vector<Token> target_argmax(std::span<const Prefix> prefixes) = 0;
+  // The target's likeliest tokens at a prefix, in decreasing order, as many as Shape::target_ranks; ties: the lower token first.
+  virtual std::span<const Token> target_likeliest(Prefix /*prefix*/) { return {}; }
 };
 
 // The passes that drafting and verifying a block takes, in rows: tokens per sequence.
-struct Work {
+struct BlockWork {
   std::vector<double> pass_rows;  // [pass]: the draft model's passes, one after the other
   double verified_rows = 1.0;     // the target's pass
   double reused = 0.0;            // share of the target's layers that drafting has computed already, for all rows but one
@@ -113,13 +113,13 @@ class BlockDrafter {
     bool branches = false;  // its blocks may have siblings, though one path may hold all of their nodes
     bool on_target_state =
         false;  // guesses from the target's hidden state at the end of the text, left by the target's pass over it
-    bool looks_behind = false;     // asks Sight::target_argmax about places after its block
-    bool ranks_model = false;      // ranks by the draft model's own distribution, whatever draft_sampling is set to
-    bool alters = false;           // whether alter_distribution() changes the configured distribution
-    bool ranks_unaltered = false;  // Sight::likeliest() ranks by the configured distribution, not by the altered one
-    bool draws = false;            // whether it chooses its block with tokens that it draws
-    // The number of nodes does not determine the number of draft passes. A round takes the passes that Sight::prepare was called
-    // for; work() gives the maximum.
+    bool looks_past_block = false;  // asks DrafterInput::target_argmax about places after its block
+    bool ranks_model = false;       // ranks by the draft model's own distribution, whatever draft_sampling is set to
+    bool alters = false;            // whether alter_distribution() changes the configured distribution
+    bool ranks_unaltered = false;   // DrafterInput::likeliest() ranks by the configured distribution, not by the altered one
+    bool draws = false;             // whether it chooses its block with tokens that it draws
+    // The number of nodes does not determine the number of draft passes. A round takes the passes that DrafterInput::prepare was
+    // called for; work() gives the maximum.
     bool counts_passes = false;
   };
 
@@ -145,11 +145,11 @@ class BlockDrafter {
   // The memory at the start of a sequence; nullptr for a drafter without memory.
   [[nodiscard]] virtual std::unique_ptr<Memory> start() const { return nullptr; }
   // Called at the start of a round: updates the memory from the text of the sequence and from the block chosen last. choose()
-  // does so by itself. A caller that asks several drafters in turn calls hear() on all of them, since not every one chooses in
-  // every round. A second call in the same round changes nothing.
-  virtual void hear(const Sight& /*sight*/, Memory* /*memory*/) const {}
+  // does so by itself. A caller that asks several drafters in turn calls update_memory() on all of them, since not every one
+  // chooses in every round. A second call in the same round changes nothing.
+  virtual void update_memory(const DrafterInput& /*input*/, Memory* /*memory*/) const {}
   // Chooses the round's block if tree() is nullptr. `block` is empty at first; `memory` is the sequence's own, from start().
-  virtual void choose(Sight& /*sight*/, Memory* /*memory*/, ChosenBlock& /*block*/) const {}
+  virtual void choose(DrafterInput& /*input*/, Memory* /*memory*/, ChosenBlock& /*block*/) const {}
   // Turns the configured draft distribution at a depth of the block into the one that the drafter uses. `chance`: uniform in [0,
   // 1), one per context and depth, for effects that only some contexts have.
   virtual void alter_distribution(int /*depth*/, double /*chance*/, std::span<const double> /*target*/,
@@ -159,7 +159,7 @@ class BlockDrafter {
   // contexts.
   virtual void join(std::span<const double> /*before*/, std::span<double> /*known*/) const {}
   // The work of a round that drafted `nodes` nodes.
-  [[nodiscard]] virtual Work work(int nodes) const = 0;
+  [[nodiscard]] virtual BlockWork work(int nodes) const = 0;
 };
 
 // The most passes of a drafter whose passes are counted; 0 for other drafters.

@@ -29,19 +29,19 @@ class DySpec final : public BlockDrafter {
   }
   [[nodiscard]] const Shape& shape() const override { return shape_; }
 
-  void choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) const override {
+  void choose(DrafterInput& input, Memory* /*memory*/, ChosenBlock& block) const override {
     Growth own;
     if (threshold_ > 0.0)
-      by_layers(sight, own);
+      by_layers(input, own);
     else
-      one_by_one(sight, own);
+      one_by_one(input, own);
     own.all.best(static_cast<std::size_t>(shape_.nodes), block);
   }
 
-  [[nodiscard]] Work work(int nodes) const override {
+  [[nodiscard]] BlockWork work(int nodes) const override {
     if (threshold_ > 0.0) {
-      Work work{std::vector<double>(static_cast<std::size_t>(shape_.draft_length), static_cast<double>(shape_.nodes)),
-                1.0 + nodes};
+      BlockWork work{std::vector<double>(static_cast<std::size_t>(shape_.draft_length), static_cast<double>(shape_.nodes)),
+                     1.0 + nodes};
       work.pass_rows.front() = 1.0;
       return work;
     }
@@ -57,14 +57,15 @@ class DySpec final : public BlockDrafter {
 
   // Draws another child of a node; `chance` is the value that a certain child would have. Returns the child, or 0 if there is no
   // further token. `chance` becomes the value that is left for the next child.
-  static int draw_child(Sight& sight, Growth& own, int node, double& chance) {
-    std::vector<Token>& elders = own.children[static_cast<std::size_t>(node)];
-    const Ranked child = sight.draw(own.all.block, node, elders, own.drawn + 1);
+  static int draw_child(DrafterInput& input, Growth& own, int node, double& chance) {
+    std::vector<Token>& earlier_siblings = own.children[static_cast<std::size_t>(node)];
+    const Ranked child = input.draw(own.all.block, node, earlier_siblings, own.drawn + 1);
     if (!(child.probability > 0.0)) return 0;
     ++own.drawn;
-    const int added = own.all.add({{node, static_cast<int>(elders.size()), child.token, chance * child.probability}}).front();
+    const int added =
+        own.all.add({{node, static_cast<int>(earlier_siblings.size()), child.token, chance * child.probability}}).front();
     chance *= 1.0 - child.probability;
-    elders.push_back(child.token);
+    earlier_siblings.push_back(child.token);
     own.children.emplace_back();
     return added;
   }
@@ -74,7 +75,7 @@ class DySpec final : public BlockDrafter {
   }
 
   // Adds one token at a time, at the place with the highest estimate: a child of a new node, or another child of an old one.
-  void one_by_one(Sight& sight, Growth& own) const {
+  void one_by_one(DrafterInput& input, Growth& own) const {
     using Place = std::pair<double, int>;  // estimate, minus node: ties go to the earlier node
     std::priority_queue<Place> open;
     open.emplace(1.0, 0);
@@ -82,8 +83,8 @@ class DySpec final : public BlockDrafter {
       auto [chance, minus_node] = open.top();
       open.pop();
       const int node = -minus_node;
-      if (own.children[static_cast<std::size_t>(node)].empty()) sight.prepare(own.all.block, std::array{node});
-      const int child = draw_child(sight, own, node, chance);
+      if (own.children[static_cast<std::size_t>(node)].empty()) input.prepare(own.all.block, std::array{node});
+      const int child = draw_child(input, own, node, chance);
       if (child == 0) continue;
       if (chance > 0.0) open.emplace(chance, minus_node);
       if (!deepest(own, child)) open.emplace(own.all.value[static_cast<std::size_t>(child)], -child);
@@ -91,15 +92,15 @@ class DySpec final : public BlockDrafter {
   }
 
   // One pass per layer: it extends every place whose estimate is above the threshold.
-  void by_layers(Sight& sight, Growth& own) const {
+  void by_layers(DrafterInput& input, Growth& own) const {
     std::vector<int> layer = {0};
     while (!layer.empty() && !full(own)) {
-      sight.prepare(own.all.block, layer);
+      input.prepare(own.all.block, layer);
       std::vector<int> below;
       for (const int node : layer) {
         double chance = own.all.value[static_cast<std::size_t>(node)];
         while (chance > threshold_ && !full(own)) {
-          const int child = draw_child(sight, own, node, chance);
+          const int child = draw_child(input, own, node, chance);
           if (child == 0) break;
           if (!deepest(own, child) && own.all.value[static_cast<std::size_t>(child)] > threshold_) below.push_back(child);
         }

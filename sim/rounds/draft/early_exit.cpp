@@ -15,8 +15,8 @@ class EarlyExit final : public TreeDrafter {
     double exit_share = 0.5;
     bool flatter = true;
   };
-  [[nodiscard]] Work work(int nodes) const override {
-    Work work = TreeDrafter::work(nodes);
+  [[nodiscard]] BlockWork work(int nodes) const override {
+    BlockWork work = TreeDrafter::work(nodes);
     work.reused = nodes > 0 ? share_ : 0.0;
     return work;
   }

@@ -26,20 +26,20 @@ class Hybrid final : public BlockDrafter {
   }
   [[nodiscard]] const Shape& shape() const override { return shape_; }
 
-  void choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) const override {
-    const Continuation text = suffix_continuation(sight, params_);
+  void choose(DrafterInput& input, Memory* /*memory*/, ChosenBlock& block) const override {
+    const Continuation text = suffix_continuation(input, params_);
     if (text.score >= params_.model_length && text.path.size() > static_cast<std::size_t>(params_.model_length))
       return add_paths(block, {text.path});
     int node = 0;
     for (int i = 0; i < params_.model_length; ++i) {
-      sight.prepare(block, std::array{node});
-      const std::span<const Ranked> likeliest = sight.likeliest(block, node);
+      input.prepare(block, std::array{node});
+      const std::span<const Ranked> likeliest = input.likeliest(block, node);
       if (likeliest.empty() || !(likeliest[0].probability > 0.0)) return;
       node = block.add(node, likeliest[0].token);
     }
   }
 
-  [[nodiscard]] Work work(int nodes) const override {
+  [[nodiscard]] BlockWork work(int nodes) const override {
     const int passes = nodes > params_.model_length ? 0 : nodes;
     return {std::vector<double>(static_cast<std::size_t>(passes), 1.0), 1.0 + nodes};
   }

@@ -29,7 +29,7 @@ struct TurnsMemory final : BlockDrafter::Memory {
 bool copies(const BlockDrafter& drafter) {
   const BlockDrafter::Shape& shape = drafter.shape();
   return shape.reads_text && drafter.tree() == nullptr && !shape.branches && !shape.draws && shape.ranks == 0 &&
-         shape.target_ranks == 0 && !shape.looks_behind && shape.nodes == shape.draft_length &&
+         shape.target_ranks == 0 && !shape.looks_past_block && shape.nodes == shape.draft_length &&
          drafter.work(shape.nodes).pass_rows.empty() &&
          drafter.work(shape.nodes).verified_rows == drafter.work(0).verified_rows + shape.nodes;
 }
@@ -76,31 +76,31 @@ class InTurn final : public BlockDrafter {
     return memory;
   }
 
-  void hear(const Sight& sight, Memory* memory) const override {
-    for (std::size_t i = 0; i < copying_.size(); ++i) copying_[i]->hear(sight, memory_of(memory, i));
+  void update_memory(const DrafterInput& input, Memory* memory) const override {
+    for (std::size_t i = 0; i < copying_.size(); ++i) copying_[i]->update_memory(input, memory_of(memory, i));
   }
 
-  void choose(Sight& sight, Memory* memory, ChosenBlock& block) const override {
-    hear(sight, memory);
+  void choose(DrafterInput& input, Memory* memory, ChosenBlock& block) const override {
+    update_memory(input, memory);
     for (std::size_t i = 0; i < copying_.size() && block.tree.drafted() == 0; ++i)
-      copying_[i]->choose(sight, memory_of(memory, i), block);
-    if (block.tree.drafted() == 0 && model_) ask_model(sight, block);
+      copying_[i]->choose(input, memory_of(memory, i), block);
+    if (block.tree.drafted() == 0 && model_) ask_model(input, block);
   }
 
-  [[nodiscard]] Work work(int nodes) const override { return {pass_rows_, 1.0 + nodes}; }
+  [[nodiscard]] BlockWork work(int nodes) const override { return {pass_rows_, 1.0 + nodes}; }
 
  private:
   static Memory* memory_of(Memory* all, std::size_t i) {
     return all == nullptr ? nullptr : static_cast<TurnsMemory*>(all)->of[i].get();
   }
-  void ask_model(Sight& sight, ChosenBlock& block) const {
+  void ask_model(DrafterInput& input, ChosenBlock& block) const {
     const bool at_once = shape_.from_root;
     if (at_once)
-      for (const double rows : pass_rows_) sight.prepare(block, std::vector<int>(static_cast<std::size_t>(rows), 0));
+      for (const double rows : pass_rows_) input.prepare(block, std::vector<int>(static_cast<std::size_t>(rows), 0));
     int node = 0;
     for (int i = 0; i < model_length_; ++i) {
-      if (!at_once) sight.prepare(block, {&node, 1});
-      const std::span<const Ranked> likeliest = sight.likeliest(block, node);
+      if (!at_once) input.prepare(block, {&node, 1});
+      const std::span<const Ranked> likeliest = input.likeliest(block, node);
       if (likeliest.empty() || !(likeliest[0].probability > 0.0)) return;
       node = block.add(node, likeliest[0].token);
     }

@@ -49,7 +49,7 @@ void JoinedBlock::join(std::span<const double> before, std::span<double> known) 
   math::normalise(known);
 }
 
-Work JoinedBlock::work(int nodes) const {
+BlockWork JoinedBlock::work(int nodes) const {
   if (nodes == 0) return {{}, 1.0};
   return {{pass_rows_}, 1.0 + nodes};
 }

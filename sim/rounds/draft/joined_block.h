@@ -21,7 +21,7 @@ class JoinedBlock : public TreeDrafter {
   JoinedBlock(int draft_length, double pass_rows, const Head& head);
   void join(std::span<const double> before, std::span<double> known) const override;
   // The pass covers the whole block, however much of it is verified.
-  [[nodiscard]] Work work(int nodes) const override;
+  [[nodiscard]] BlockWork work(int nodes) const override;
 
  private:
   Head head_;

@@ -52,7 +52,7 @@ class LengthPolicy {
     double acceptance = 0.0;
   };
   // Like goes_on(), but sees the whole path; called instead of goes_on() if looks_along() is true.
-  [[nodiscard]] virtual bool goes_on_along(std::span<const Drafted> /*path*/) const { return true; }
+  [[nodiscard]] virtual bool continues_along(std::span<const Drafted> /*path*/) const { return true; }
   [[nodiscard]] virtual bool looks_along() const { return false; }
   // True if goes_on() must be called while drafting.
   [[nodiscard]] virtual bool looks() const { return false; }
@@ -63,16 +63,16 @@ class LengthPolicy {
   // True if every sequence drafts as much as it can, and sequences() of them share the rows that the target verifies. Then
   // share() is called instead of length(), and observe_shared() instead of the other observers.
   [[nodiscard]] virtual bool shares_rows() const { return false; }
-  // The outlook on a draft token before it is drawn. Nothing here may depend on the token itself or on later tokens.
-  struct Outlook {
+  // The forecast on a draft token before it is drawn. Nothing here may depend on the token itself or on later tokens.
+  struct TokenForecast {
     double overlap = 0.0;    // probability that it is accepted if it is reached: sum of min(target, draft) if it is drawn
     double certainty = 0.0;  // log(q / (1 - q)) of the draft's likeliest token there, q its probability; within +-kMostCertain
   };
   static constexpr double kMostCertain = 40.0;
-  // One sequence of the batch: `number` names it from round to round, and there is an outlook for each token of its chain.
+  // One sequence of the batch: `number` names it from round to round, and there is a forecast for each token of its chain.
   struct Chain {
     std::size_t number = 0;
-    std::span<const Outlook> outlooks;
+    std::span<const TokenForecast> forecasts;
   };
   // Sets verified[i]: how many tokens of the i-th chain are verified. The rest is dropped unseen. Whether a token is verified may
   // depend on earlier tokens and on other chains, but not on the token itself: otherwise the output would no longer follow the
@@ -83,7 +83,7 @@ class LengthPolicy {
                               std::span<const int> /*accepted*/) const {}
   // True if the policy knows how many tokens will be accepted and drafts exactly these. No real method can know that; at batch 1
   // it is an upper bound.
-  [[nodiscard]] virtual bool foresees() const { return false; }
+  [[nodiscard]] virtual bool uses_forecasts() const { return false; }
   // The same policy with other LengthChoice::round_times; nullptr if it does not use them.
   [[nodiscard]] virtual std::unique_ptr<LengthPolicy> with_round_times(const std::vector<double>& /*round_times*/) const {
     return nullptr;

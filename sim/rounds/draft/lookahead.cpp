@@ -61,49 +61,49 @@ class Lookahead final : public TextDrafter {
   };
   explicit Lookahead(const Params& params)
       : TextDrafter(static_cast<int>(params.ngram) - 1, static_cast<int>(params.guesses * (params.ngram - 1))), params_(params) {
-    shape_.looks_behind = true;
+    shape_.looks_past_block = true;
   }
 
   [[nodiscard]] std::unique_ptr<Memory> start() const override {
     return std::make_unique<LookaheadMemory>(Pool(params_.ngram - 1, params_.guesses));
   }
 
-  void choose(Sight& sight, Memory* memory, ChosenBlock& block) const override {
+  void choose(DrafterInput& input, Memory* memory, ChosenBlock& block) const override {
     auto& own = static_cast<LookaheadMemory&>(*memory);
-    const std::span<const Token> text = sight.text();
+    const std::span<const Token> text = input.text();
     for (; params_.pool_from_text && own.read < text.size(); ++own.read)
       if (own.read + 1 >= params_.ngram) own.pool.add(text.subspan(own.read + 1 - params_.ngram, params_.ngram));
     if (params_.window > 0 && own.levels.empty()) {
       std::vector<Token>& first =
           own.levels.emplace_back(params_.window + params_.ngram - 3);  // each round loses one until the window is full
-      for (std::size_t i = 0; i < first.size(); ++i) first[i] = sight.random_token(static_cast<std::uint32_t>(i));
+      for (std::size_t i = 0; i < first.size(); ++i) first[i] = input.random_token(static_cast<std::uint32_t>(i));
     }
     const bool full = params_.window == 0 || own.levels.size() == params_.ngram - 1;
     if (full && !text.empty()) add_paths(block, own.pool.after(text.back()));
-    if (params_.window > 0) advance(sight, own);
+    if (params_.window > 0) advance(input, own);
   }
 
   // The window passes through the target together with the guesses; the text's last token is a row too.
-  [[nodiscard]] Work work(int nodes) const override {
+  [[nodiscard]] BlockWork work(int nodes) const override {
     return {{}, nodes + std::max(1.0, static_cast<double>(params_.window) * shape().draft_length)};
   }
 
  private:
   // The target's pass over the window: it gives the token after each column of the last level, which has seen level 0 up to the
   // column and the other levels in the column. A full window adds its columns to the pool; level 1 then replaces level 0.
-  void advance(Sight& sight, LookaheadMemory& own) const {
+  void advance(DrafterInput& input, LookaheadMemory& own) const {
     std::vector<std::vector<Token>>& levels = own.levels;
     const bool full = levels.size() == params_.ngram - 1;
-    const std::span<const Token> text = sight.text();
+    const std::span<const Token> text = input.text();
     const std::size_t columns = levels[0].size() + 1;
-    std::vector<Sight::Spot> spots;
-    Sight::Spot row = sight.end_of_text();
+    std::vector<DrafterInput::Prefix> prefixes;
+    DrafterInput::Prefix row = input.end_of_text();
     for (std::size_t i = 0; i < columns; ++i) {
-      if (i > 0) row = sight.after(row, levels[0][i - 1]);
-      Sight::Spot& spot = spots.emplace_back(row);
-      for (std::size_t l = 1; l < levels.size(); ++l) spot = sight.after(spot, levels[l][i]);
+      if (i > 0) row = input.after(row, levels[0][i - 1]);
+      DrafterInput::Prefix& prefix = prefixes.emplace_back(row);
+      for (std::size_t l = 1; l < levels.size(); ++l) prefix = input.after(prefix, levels[l][i]);
     }
-    std::vector<Token> next = sight.target_argmax(spots);
+    std::vector<Token> next = input.target_argmax(prefixes);
     std::vector<Token> ngram;
     for (std::size_t i = full && text.empty() ? 1 : 0; full && i < columns; ++i) {
       ngram.assign(1, i == 0 ? text.back() : levels[0][i - 1]);

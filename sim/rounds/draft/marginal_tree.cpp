@@ -13,7 +13,7 @@ namespace specsim::draft {
 namespace {
 
 // A node that may be added: a child of a node of the tree.
-struct Open {
+struct Candidate {
   double value = 0.0;
   std::size_t order = 0;  // ties go to the one that was found first
   int parent = 0;
@@ -21,17 +21,19 @@ struct Open {
   std::size_t rank = 0;
 };
 
-struct Worse {
-  bool operator()(const Open& a, const Open& b) const { return a.value != b.value ? a.value < b.value : a.order > b.order; }
+struct LowerValue {
+  bool operator()(const Candidate& a, const Candidate& b) const {
+    return a.value != b.value ? a.value < b.value : a.order > b.order;
+  }
 };
 
 // Continuations of the text with less probability than this are left out of the positions' distributions.
 constexpr double kNegligible = 1e-4;
 
 // The places that the draft model's continuations of the text may have reached, and the probability of each.
-struct Reached {
+struct ReachedNode {
   int node = 0;  // node of the walk at which continuations end
-  Sight::Spot spot;
+  DrafterInput::Prefix prefix;
   double weight = 0.0;
 };
 
@@ -48,25 +50,25 @@ MarginalTree::MarginalTree(int positions, int passes, const Budget& budget)
   shape_.on_target_state = true;
 }
 
-std::vector<std::vector<Ranked>> MarginalTree::marginals(Sight& sight) const {
+std::vector<std::vector<Ranked>> MarginalTree::marginals(DrafterInput& input) const {
   std::vector<std::vector<Ranked>> positions;
   ChosenBlock walk;
-  std::vector<Reached> reached = {{0, sight.end_of_text(), 1.0}};
+  std::vector<ReachedNode> reached = {{0, input.end_of_text(), 1.0}};
   for (int depth = 0; depth < positions_; ++depth) {
     std::map<Token, double> mass;
-    std::map<std::uint32_t, Reached> next;  // by context
-    for (const Reached& from : reached) {
-      // Copied, because the next question to `sight` may overwrite the answer.
-      const std::span<const Ranked> likeliest = sight.likeliest(walk, from.node);
+    std::map<std::uint32_t, ReachedNode> next;  // by context
+    for (const ReachedNode& from : reached) {
+      // Copied, because the next question to `input` may overwrite the answer.
+      const std::span<const Ranked> likeliest = input.likeliest(walk, from.node);
       const std::vector<Ranked> children(likeliest.begin(), likeliest.end());
       for (std::size_t rank = 0; rank < children.size(); ++rank) {
         const double weight = from.weight * children[rank].probability;
         if (!(weight > kNegligible)) break;
         mass[children[rank].token] += weight;
         if (depth + 1 == positions_) continue;
-        const Sight::Spot spot = sight.after(from.spot, children[rank].token);
-        const auto [at, fresh] = next.try_emplace(spot.context);
-        if (fresh) at->second = {walk.add_candidate(from.node, children[rank].token, static_cast<int>(rank)), spot, 0.0};
+        const DrafterInput::Prefix prefix = input.after(from.prefix, children[rank].token);
+        const auto [at, fresh] = next.try_emplace(prefix.context);
+        if (fresh) at->second = {walk.add_candidate(from.node, children[rank].token, static_cast<int>(rank)), prefix, 0.0};
         at->second.weight += weight;
       }
     }
@@ -83,12 +85,12 @@ std::vector<std::vector<Ranked>> MarginalTree::marginals(Sight& sight) const {
 
 void MarginalTree::grow_families(const std::vector<std::vector<Ranked>>& positions, ChosenBlock& block) const {
   Candidates all;
-  std::priority_queue<Open, std::vector<Open>, Worse> open;  // nodes without children; their rank is not used
+  std::priority_queue<Candidate, std::vector<Candidate>, LowerValue> open;  // nodes without children; their rank is not used
   std::size_t order = 0;
   open.push({1.0, order++, 0, 0, 0});
   int nodes = 0;
   while (nodes < budget_.nodes && !open.empty()) {
-    const Open best = open.top();
+    const Candidate best = open.top();
     open.pop();
     if (best.depth >= positions.size()) continue;
     const std::vector<Ranked>& own = positions[best.depth];
@@ -103,15 +105,15 @@ void MarginalTree::grow_families(const std::vector<std::vector<Ranked>>& positio
   all.best(static_cast<std::size_t>(nodes), block);
 }
 
-void MarginalTree::choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) const {
-  const std::vector<std::vector<Ranked>> positions = marginals(sight);
+void MarginalTree::choose(DrafterInput& input, Memory* /*memory*/, ChosenBlock& block) const {
+  const std::vector<std::vector<Ranked>> positions = marginals(input);
   if (budget_.families) {
     grow_families(positions, block);
     return;
   }
   const std::size_t width = budget_.width > 0 ? static_cast<std::size_t>(budget_.width) : std::numeric_limits<std::size_t>::max();
   Candidates all;
-  std::priority_queue<Open, std::vector<Open>, Worse> open;
+  std::priority_queue<Candidate, std::vector<Candidate>, LowerValue> open;
   std::size_t order = 0;
   const auto offer = [&](int parent, std::size_t depth, std::size_t rank) {
     if (depth >= positions.size() || rank >= std::min(width, positions[depth].size())) return;
@@ -122,7 +124,7 @@ void MarginalTree::choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) 
   double time = 1.0 + budget_.draft_time;
   int nodes = 0;
   for (; nodes < budget_.nodes && !open.empty(); ++nodes) {
-    const Open best = open.top();
+    const Candidate best = open.top();
     if (budget_.row_time > 0.0 && !((tokens + best.value) * time > tokens * (time + budget_.row_time))) break;
     open.pop();
     tokens += best.value;
@@ -135,7 +137,7 @@ void MarginalTree::choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) 
   all.best(static_cast<std::size_t>(nodes), block);
 }
 
-Work MarginalTree::work(int nodes) const {
+BlockWork MarginalTree::work(int nodes) const {
   // The block is drafted before its tree is known: each pass covers all its positions and the text's last token.
   return {std::vector<double>(static_cast<std::size_t>(passes_), positions_ + 1.0), 1.0 + nodes};
 }

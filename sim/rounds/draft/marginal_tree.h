@@ -27,12 +27,12 @@ class MarginalTree final : public BlockDrafter {
   // `positions`: number of positions of the block after the text's last token.
   MarginalTree(int positions, int passes, const Budget& budget);
   [[nodiscard]] const Shape& shape() const override { return shape_; }
-  void choose(Sight& sight, Memory* memory, ChosenBlock& block) const override;
-  [[nodiscard]] Work work(int nodes) const override;
+  void choose(DrafterInput& input, Memory* memory, ChosenBlock& block) const override;
+  [[nodiscard]] BlockWork work(int nodes) const override;
 
  private:
   // [position]: its likeliest tokens, in decreasing order; ties: the lower token first.
-  [[nodiscard]] std::vector<std::vector<Ranked>> marginals(Sight& sight) const;
+  [[nodiscard]] std::vector<std::vector<Ranked>> marginals(DrafterInput& input) const;
   void grow_families(const std::vector<std::vector<Ranked>>& positions, ChosenBlock& block) const;
 
   Shape shape_;

@@ -15,7 +15,7 @@ class Heads final : public TreeDrafter {
     shape_.on_target_state = true;
   }
   // All heads run once, together with the target: the cost section's draft model is the heads together.
-  [[nodiscard]] Work work(int nodes) const override { return {{1.0}, 1.0 + nodes}; }
+  [[nodiscard]] BlockWork work(int nodes) const override { return {{1.0}, 1.0 + nodes}; }
 };
 
 }  // namespace

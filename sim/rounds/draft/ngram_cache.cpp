@@ -55,9 +55,9 @@ class NgramCache final : public TextDrafter {
 
   [[nodiscard]] std::unique_ptr<Memory> start() const override { return std::make_unique<CacheMemory>(); }
 
-  void choose(Sight& sight, Memory* memory, ChosenBlock& block) const override {
+  void choose(DrafterInput& input, Memory* memory, ChosenBlock& block) const override {
     auto& kept = static_cast<CacheMemory&>(*memory);
-    const std::span<const Token> text = sight.text();
+    const std::span<const Token> text = input.text();
     if (kept.read < text.size()) {
       // New tokens are counted by themselves: n-grams that begin in the part read before are not counted.
       count(kept.context, text.subspan(kept.read), 1, kLongest);

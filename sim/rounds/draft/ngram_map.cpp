@@ -60,19 +60,19 @@ NgramMap::NgramMap(const NgramMapRule& rule)
 
 std::unique_ptr<BlockDrafter::Memory> NgramMap::start() const { return std::make_unique<MapMemory>(); }
 
-void NgramMap::hear(const Sight& sight, Memory* memory) const {
+void NgramMap::update_memory(const DrafterInput& input, Memory* memory) const {
   auto& kept = static_cast<MapMemory&>(*memory);
-  const std::size_t length = sight.text().size();
+  const std::size_t length = input.text().size();
   if (!std::exchange(kept.begun, true)) kept.prompt = length > 0 ? length - 1 : 0;
   const std::size_t drafted = std::exchange(kept.drafted, 0);
   if (drafted == 0 || length <= kept.length) return;
   kept.keys.at(kept.key).values.at(kept.value).accepted = static_cast<int>(std::min(drafted, length - kept.length - 1));
 }
 
-void NgramMap::choose(Sight& sight, Memory* memory, ChosenBlock& block) const {
-  hear(sight, memory);
+void NgramMap::choose(DrafterInput& input, Memory* memory, ChosenBlock& block) const {
+  update_memory(input, memory);
   auto& kept = static_cast<MapMemory&>(*memory);
-  const std::span<const Token> text = sight.text();
+  const std::span<const Token> text = input.text();
   // The program's list is the text without its newest token, though the key ends with that token.
   if (text.size() < 2 * n_ + m_ + 1) return;
   const std::size_t last = text.size() - 1 - n_ - m_ - 1;  // later places are followed by less than one value
@@ -108,7 +108,7 @@ void NgramMap::choose(Sight& sight, Memory* memory, ChosenBlock& block) const {
   add_paths(block, {std::vector<Token>(copy.begin(), copy.end())});
 }
 
-bool NgramMap::stands_at(std::span<const Token> text, std::size_t place, std::span<const Token> key) const {
+bool NgramMap::occurs_at(std::span<const Token> text, std::size_t place, std::span<const Token> key) const {
   return std::equal(key.begin(), key.end(), text.begin() + static_cast<std::ptrdiff_t>(place));
 }
 
@@ -118,12 +118,12 @@ bool NgramMap::stands_at(std::span<const Token> text, std::size_t place, std::sp
 std::size_t NgramMap::place_of(const MapMemory& kept, std::span<const Token> text, std::size_t last) const {
   const std::span<const Token> key = text.last(n_);
   const auto found = kept.places.find(map_slot(key));
-  if (found != kept.places.end() && found->second < last && stands_at(text, found->second, key)) return found->second;
+  if (found != kept.places.end() && found->second < last && occurs_at(text, found->second, key)) return found->second;
   if (kept.prompt > n_ + m_ + 1)
     for (std::size_t at = kept.prompt - n_ - m_ - 1; at > kept.indexed; --at)
-      if (stands_at(text, at, key)) return at;
+      if (occurs_at(text, at, key)) return at;
   for (std::size_t at = last; at > std::max(kept.prompt, kept.indexed); --at)
-    if (stands_at(text, at, key)) return at;
+    if (occurs_at(text, at, key)) return at;
   return 0;
 }
 
@@ -140,9 +140,9 @@ void NgramMap::index(MapMemory& kept, std::span<const Token> text, std::size_t l
 // Counts the values that followed the key, from where the last counting ended up to `place`. A fifth value is not counted.
 void NgramMap::count_values(Key& key, std::span<const Token> text, std::size_t place) const {
   for (std::size_t at = key.counted; at <= place; ++at) {
-    if (!stands_at(text, at, text.last(n_))) continue;
+    if (!occurs_at(text, at, text.last(n_))) continue;
     const auto same = std::find_if(key.values.begin(), key.values.end(), [&](const Value& value) {
-      return value.place == 0 || stands_at(text, at + n_, text.subspan(value.place, m_));
+      return value.place == 0 || occurs_at(text, at + n_, text.subspan(value.place, m_));
     });
     if (same == key.values.end()) continue;
     if (same->place == 0) *same = {at + n_, 0, rule_.draft_length};

@@ -20,14 +20,14 @@ class NgramMap final : public TextDrafter {
  public:
   explicit NgramMap(const NgramMapRule& rule);
   [[nodiscard]] std::unique_ptr<Memory> start() const override;
-  void hear(const Sight& sight, Memory* memory) const override;
-  void choose(Sight& sight, Memory* memory, ChosenBlock& block) const override;
+  void update_memory(const DrafterInput& input, Memory* memory) const override;
+  void choose(DrafterInput& input, Memory* memory, ChosenBlock& block) const override;
 
  private:
   struct Value;
   struct Key;
   struct MapMemory;
-  [[nodiscard]] bool stands_at(std::span<const Token> text, std::size_t place, std::span<const Token> key) const;
+  [[nodiscard]] bool occurs_at(std::span<const Token> text, std::size_t place, std::span<const Token> key) const;
   [[nodiscard]] std::size_t place_of(const MapMemory& kept, std::span<const Token> text, std::size_t last) const;
   void index(MapMemory& kept, std::span<const Token> text, std::size_t last) const;
   void count_values(Key& key, std::span<const Token> text, std::size_t place) const;

@@ -62,17 +62,17 @@ class NgramMod final : public TextDrafter {
 
   [[nodiscard]] std::unique_ptr<Memory> start() const override { return std::make_unique<HashMemory>(past_); }
 
-  void hear(const Sight& sight, Memory* memory) const override {
+  void update_memory(const DrafterInput& input, Memory* memory) const override {
     auto& kept = static_cast<HashMemory&>(*memory);
-    const std::span<const Token> text = sight.text();
+    const std::span<const Token> text = input.text();
     judge_last(kept, text.size());
     if (!std::exchange(kept.begun, true)) read(kept, text);  // the prompt
   }
 
-  void choose(Sight& sight, Memory* memory, ChosenBlock& block) const override {
-    hear(sight, memory);
+  void choose(DrafterInput& input, Memory* memory, ChosenBlock& block) const override {
+    update_memory(input, memory);
     auto& kept = static_cast<HashMemory&>(*memory);
-    const std::span<const Token> text = sight.text();
+    const std::span<const Token> text = input.text();
     kept.length = text.size();
     if (text.size() <= n_) return;
     // The program's list is the text without its newest token.

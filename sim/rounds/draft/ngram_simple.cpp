@@ -13,8 +13,8 @@ class NgramSimple final : public TextDrafter {
     std::size_t size_n = 12;
   };
   explicit NgramSimple(const Params& params) : TextDrafter(params.draft_length, params.draft_length), size_(params.size_n) {}
-  void choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) const override {
-    const std::span<const Token> text = sight.text();
+  void choose(DrafterInput& input, Memory* /*memory*/, ChosenBlock& block) const override {
+    const std::span<const Token> text = input.text();
     const auto most = static_cast<std::size_t>(shape().draft_length);
     // The program's list is the text without its newest token, which is passed separately, and a copy ends with the list.
     if (text.size() <= size_ + most + 2) return;

@@ -26,27 +26,27 @@ class OptTree final : public BlockDrafter {
   }
   [[nodiscard]] const Shape& shape() const override { return shape_; }
 
-  void choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) const override {
+  void choose(DrafterInput& input, Memory* /*memory*/, ChosenBlock& block) const override {
     const auto most = static_cast<std::size_t>(shape_.nodes);
     Candidates all;
     std::vector<int> layer = {0};
     double expected = 0.0;  // expected accepted drafts of the best tree of the layers so far
     for (int pass = 1;; ++pass) {
-      sight.prepare(all.block, layer);
+      input.prepare(all.block, layer);
       if (pass > 1) {
         // The pass that shows how little the last layer added has run by then; its own layer is not used.
         const double now = all.sum_of_best(most);
         if (!(now - expected > threshold_) || pass == passes_) break;
         expected = now;
       }
-      layer = all.add(all.best_children(sight, layer, most));
+      layer = all.add(all.best_children(input, layer, most));
       if (layer.empty()) break;
     }
     all.best(most, block);
   }
 
-  [[nodiscard]] Work work(int nodes) const override {
-    Work work{std::vector<double>(static_cast<std::size_t>(passes_), static_cast<double>(shape_.nodes)), 1.0 + nodes};
+  [[nodiscard]] BlockWork work(int nodes) const override {
+    BlockWork work{std::vector<double>(static_cast<std::size_t>(passes_), static_cast<double>(shape_.nodes)), 1.0 + nodes};
     work.pass_rows.front() = 1.0;
     return work;
   }

@@ -18,7 +18,7 @@ class ParallelBlock : public TreeDrafter {
     shape_.from_root = true;
     shape_.on_target_state = from == From::target_state;
   }
-  [[nodiscard]] Work work(int nodes) const override {
+  [[nodiscard]] BlockWork work(int nodes) const override {
     if (nodes == 0) return {{}, 1.0};
     return {std::vector<double>(static_cast<std::size_t>(passes_), nodes + more_rows_), 1.0 + nodes};
   }

@@ -51,7 +51,8 @@ class AdaptiveVerification final : public LengthPolicy {
                       std::span<const int> accepted) const override {
     if (confidence_ == Confidence::head) return;
     AcceptanceFit fit = fit_of(memory);
-    for (std::size_t i = 0; i < chains.size(); ++i) fit.observe(chains[i].outlooks, index_of(verified[i]), index_of(accepted[i]));
+    for (std::size_t i = 0; i < chains.size(); ++i)
+      fit.observe(chains[i].forecasts, index_of(verified[i]), index_of(accepted[i]));
     if (++memory.rounds % own_.refit == 0) fit.refit();
   }
 
@@ -62,8 +63,8 @@ class AdaptiveVerification final : public LengthPolicy {
     std::vector<DraftSlot> slots;
     for (std::size_t i = 0; i < chains.size(); ++i) {
       double survival = 1.0;
-      for (std::size_t k = 0; k < chains[i].outlooks.size(); ++k) {
-        survival *= fit.chance(chains[i].outlooks, k);
+      for (std::size_t k = 0; k < chains[i].forecasts.size(); ++k) {
+        survival *= fit.chance(chains[i].forecasts, k);
         slots.push_back({survival, k, i});
       }
     }
@@ -89,9 +90,9 @@ class AdaptiveVerification final : public LengthPolicy {
     for (const Chain& chain : chains) {
       const std::size_t first = chain.number * index_of(longest_);
       if (memory.earlier.size() < first + index_of(longest_)) memory.earlier.resize(first + index_of(longest_), 1.0);
-      for (std::size_t k = 0; k < chain.outlooks.size(); ++k) {
+      for (std::size_t k = 0; k < chain.forecasts.size(); ++k) {
         double& mean = memory.earlier[first + k];
-        mean = own_.smoothed(mean, fit.chance(chain.outlooks, k));
+        mean = own_.smoothed(mean, fit.chance(chain.forecasts, k));
       }
     }
   }

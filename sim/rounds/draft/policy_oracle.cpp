@@ -8,7 +8,7 @@ class Oracle final : public LengthPolicy {
  public:
   explicit Oracle(int longest) : longest_(longest) {}
   [[nodiscard]] Memory start() const override { return {.length = longest_}; }
-  [[nodiscard]] bool foresees() const override { return true; }
+  [[nodiscard]] bool uses_forecasts() const override { return true; }
 
  private:
   int longest_;

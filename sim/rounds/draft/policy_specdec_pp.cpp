@@ -18,7 +18,7 @@ class SpecDecPlus final : public LengthPolicy {
   [[nodiscard]] Memory start() const override { return {.length = longest_}; }
   [[nodiscard]] bool looks() const override { return true; }
   [[nodiscard]] bool looks_along() const override { return true; }
-  [[nodiscard]] bool goes_on_along(std::span<const Drafted> path) const override {
+  [[nodiscard]] bool continues_along(std::span<const Drafted> path) const override {
     if (static_cast<int>(path.size()) < params_.shortest) return true;
     // The last token was produced by the pass that read the earlier ones, so the head has judged only those.
     double all_accepted = 1.0;

@@ -17,8 +17,8 @@ class PromptLookup final : public TextDrafter {
   };
   explicit PromptLookup(const Params& params)
       : TextDrafter(params.draft_length, params.draft_length), longest_(params.max_ngram), shortest_(params.min_ngram) {}
-  void choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) const override {
-    const std::span<const Token> text = sight.text();
+  void choose(DrafterInput& input, Memory* /*memory*/, ChosenBlock& block) const override {
+    const std::span<const Token> text = input.text();
     const auto longest = static_cast<std::size_t>(longest_);
     std::size_t longest_found = static_cast<std::size_t>(shortest_) - 1;
     std::size_t found = text.size();

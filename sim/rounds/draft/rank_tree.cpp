@@ -10,7 +10,7 @@
 
 namespace specsim::draft {
 
-std::string mistake_in_acceptance(const std::vector<std::vector<double>>& acceptance) {
+std::string acceptance_mistake(const std::vector<std::vector<double>>& acceptance) {
   if (acceptance.empty()) return "is empty, allowed: a list for each depth";
   if (acceptance.size() > static_cast<std::size_t>(kMaxDraftLength))
     return fmt::format("has {} depths, allowed: at most {}", acceptance.size(), kMaxDraftLength);

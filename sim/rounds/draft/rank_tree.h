@@ -10,7 +10,7 @@ namespace specsim::draft {
 
 // The mistake in acceptance[depth][rank], or "" if there is none. acceptance[depth][rank] is the probability that this child is
 // the accepted one given that its parent is; rows sum to at most 1.
-std::string mistake_in_acceptance(const std::vector<std::vector<double>>& acceptance);
+std::string acceptance_mistake(const std::vector<std::vector<double>>& acceptance);
 
 // Which children a node may have.
 enum class Ranks {

@@ -109,16 +109,16 @@ void recycled_tree(const tokens::Tree& tree, const RecycledMemory& memory, Token
   }
 }
 
-void recycle(Sight& sight, const ChosenBlock& block, RecycledMemory& memory) {
-  std::vector<Sight::Spot> spots = {sight.end_of_text()};
-  const auto keep = [&](Token token, Sight::Spot spot) {
-    const std::span<const Token> likeliest = sight.target_likeliest(spot);
+void recycle(DrafterInput& input, const ChosenBlock& block, RecycledMemory& memory) {
+  std::vector<DrafterInput::Prefix> prefixes = {input.end_of_text()};
+  const auto keep = [&](Token token, DrafterInput::Prefix prefix) {
+    const std::span<const Token> likeliest = input.target_likeliest(prefix);
     memory.likeliest[token].assign(likeliest.begin(), likeliest.end());
   };
-  if (const std::span<const Token> text = sight.text(); !text.empty()) keep(text.back(), spots.front());
+  if (const std::span<const Token> text = input.text(); !text.empty()) keep(text.back(), prefixes.front());
   for (std::size_t node = 1; node < block.tree.nodes.size(); ++node) {
-    const Sight::Spot above = spots[static_cast<std::size_t>(block.tree.nodes[node].parent)];
-    keep(block.tokens[node], spots.emplace_back(sight.after(above, block.tokens[node])));
+    const DrafterInput::Prefix above = prefixes[static_cast<std::size_t>(block.tree.nodes[node].parent)];
+    keep(block.tokens[node], prefixes.emplace_back(input.after(above, block.tokens[node])));
   }
 }
 

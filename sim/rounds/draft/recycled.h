@@ -24,6 +24,6 @@ void recycled_tree(const tokens::Tree& tree, const RecycledMemory& memory, Token
 
 // Stores the target's likeliest successors of the text's last token and of every token of the block, accepted or not. The round's
 // own pass computes them, for later rounds. For a token that occurs twice in the pass, the last occurrence counts.
-void recycle(Sight& sight, const ChosenBlock& block, RecycledMemory& memory);
+void recycle(DrafterInput& input, const ChosenBlock& block, RecycledMemory& memory);
 
 }  // namespace specsim::draft

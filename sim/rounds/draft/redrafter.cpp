@@ -25,20 +25,20 @@ class ReDrafter final : public BlockDrafter {
   }
   [[nodiscard]] const Shape& shape() const override { return shape_; }
 
-  void choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) const override {
+  void choose(DrafterInput& input, Memory* /*memory*/, ChosenBlock& block) const override {
     const auto most = static_cast<std::size_t>(beams_);
     Candidates all;
     std::vector<int> ends = {0};
     for (int depth = 0; depth < shape_.draft_length && !ends.empty(); ++depth) {
-      sight.prepare(all.block, ends);
-      const std::vector<Candidates::Child> longer = all.best_children(sight, ends, most);
+      input.prepare(all.block, ends);
+      const std::vector<Candidates::Child> longer = all.best_children(input, ends, most);
       ends = all.add(longer);
     }
     all.paths_to(ends, block);
   }
 
-  [[nodiscard]] Work work(int nodes) const override {
-    Work work{std::vector<double>(static_cast<std::size_t>(shape_.draft_length), static_cast<double>(beams_)), 1.0 + nodes};
+  [[nodiscard]] BlockWork work(int nodes) const override {
+    BlockWork work{std::vector<double>(static_cast<std::size_t>(shape_.draft_length), static_cast<double>(beams_)), 1.0 + nodes};
     work.pass_rows.front() = 1.0;
     return work;
   }

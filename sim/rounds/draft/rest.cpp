@@ -20,8 +20,8 @@ class Rest final : public TextDrafter {
   };
   explicit Rest(Params params) : TextDrafter(params.draft_length, params.nodes), params_(std::move(params)) {}
 
-  void choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) const override {
-    const std::span<const Token> text = sight.text();
+  void choose(DrafterInput& input, Memory* /*memory*/, ChosenBlock& block) const override {
+    const std::span<const Token> text = input.text();
     for (std::size_t length = std::min(params_.longest, text.size()); length >= params_.shortest; --length) {
       std::map<std::vector<Token>, std::size_t> counts;  // how often each prefix follows the text's last `length` tokens
       if (!count(text.last(length), counts)) continue;

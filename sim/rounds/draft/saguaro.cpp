@@ -72,23 +72,23 @@ class Saguaro final : public BlockDrafter {
     return cache;
   }
 
-  void choose(Sight& sight, Memory* memory, ChosenBlock& block) const override {
+  void choose(DrafterInput& input, Memory* memory, ChosenBlock& block) const override {
     auto& cache = static_cast<OutcomeCache&>(*memory);
-    const bool hit = cache.holds(sight.text());
-    cache.before = sight.text().size();
+    const bool hit = cache.holds(input.text());
+    cache.before = input.text().size();
     cache.outcomes.clear();
     if (!hit && !drafts_again_) {
-      cache.outcomes.push_back(likely(sight, block, 0, outcomes_, {}));
+      cache.outcomes.push_back(likely(input, block, 0, outcomes_, {}));
       return;
     }
     int node = 0;
     for (int i = 0; i < shape_.draft_length; ++i) {
-      if (!hit) sight.prepare(block, std::array{node});
-      const std::array drawn = {sight.draw(block, node, {}, i + 1).token};
-      cache.outcomes.push_back(likely(sight, block, node, fan_outs_[static_cast<std::size_t>(i)], drawn));
+      if (!hit) input.prepare(block, std::array{node});
+      const std::array drawn = {input.draw(block, node, {}, i + 1).token};
+      cache.outcomes.push_back(likely(input, block, node, fan_outs_[static_cast<std::size_t>(i)], drawn));
       node = block.add(node, drawn[0]);
     }
-    cache.outcomes.push_back(likely(sight, block, node, fan_outs_.back(), {}));
+    cache.outcomes.push_back(likely(input, block, node, fan_outs_.back(), {}));
   }
 
   void alter_distribution(int /*depth*/, double /*chance*/, std::span<const double> /*target*/,
@@ -100,9 +100,9 @@ class Saguaro final : public BlockDrafter {
 
   // While the target verifies, one pass over the block completes the draft's cache and ranks the outcomes; then all outcomes get
   // their chains, a token of each per pass.
-  [[nodiscard]] Work work(int nodes) const override {
+  [[nodiscard]] BlockWork work(int nodes) const override {
     const auto length = static_cast<std::size_t>(shape_.draft_length);
-    Work work{std::vector<double>(length, 1.0), 1.0 + nodes};
+    BlockWork work{std::vector<double>(length, 1.0), 1.0 + nodes};
     work.meanwhile_rows.assign(length, static_cast<double>(outcomes_));
     work.meanwhile_rows.insert(work.meanwhile_rows.begin(), 1.0 + nodes);
     return work;
@@ -111,10 +111,10 @@ class Saguaro final : public BlockDrafter {
  private:
   // The draft's likeliest tokens after a node, without the one that was drafted there: if that one is accepted, another outcome
   // is reached.
-  static std::vector<Token> likely(Sight& sight, const ChosenBlock& block, int node, std::size_t most,
+  static std::vector<Token> likely(DrafterInput& input, const ChosenBlock& block, int node, std::size_t most,
                                    std::span<const Token> drafted) {
     std::vector<Token> tokens;
-    for (const Ranked& ranked : sight.likeliest(block, node)) {
+    for (const Ranked& ranked : input.likeliest(block, node)) {
       if (tokens.size() == most || !(ranked.probability > 0.0)) break;
       if (std::find(drafted.begin(), drafted.end(), ranked.token) == drafted.end()) tokens.push_back(ranked.token);
     }

@@ -63,23 +63,23 @@ class SamDecoding final : public BlockDrafter {
     shape_.nodes = std::max(params_.draft_length, tree_.drafted());
     shape_.target_ranks = params_.recycles ? params_.kept : 0;
     shape_.reads_text = true;
-    shape_.looks_behind = params_.recycles;
+    shape_.looks_past_block = params_.recycles;
   }
   [[nodiscard]] const Shape& shape() const override { return shape_; }
   [[nodiscard]] std::unique_ptr<Memory> start() const override {
     return params_.recycles ? std::make_unique<RecycledMemory>() : nullptr;
   }
 
-  void choose(Sight& sight, Memory* memory, ChosenBlock& block) const override {
-    const std::span<const Token> text = sight.text();
+  void choose(DrafterInput& input, Memory* memory, ChosenBlock& block) const override {
+    const std::span<const Token> text = input.text();
     if (const std::vector<Token> copy = copied(text); !copy.empty())
       add_paths(block, {copy});
     else if (params_.recycles && !text.empty())
       recycled_tree(tree_, static_cast<RecycledMemory&>(*memory), text.back(), block);
-    if (params_.recycles) recycle(sight, block, static_cast<RecycledMemory&>(*memory));
+    if (params_.recycles) recycle(input, block, static_cast<RecycledMemory&>(*memory));
   }
 
-  [[nodiscard]] Work work(int nodes) const override { return {{}, 1.0 + nodes}; }
+  [[nodiscard]] BlockWork work(int nodes) const override { return {{}, 1.0 + nodes}; }
 
  private:
   // The tokens that followed the longest suffix, in the text or in the corpus; empty if the suffix is too short.

@@ -121,9 +121,9 @@ class SglangNgram final : public TextDrafter {
 
   [[nodiscard]] std::unique_ptr<Memory> start() const override { return std::make_unique<TrieMemory>(past_); }
 
-  void choose(Sight& sight, Memory* memory, ChosenBlock& block) const override {
+  void choose(DrafterInput& input, Memory* memory, ChosenBlock& block) const override {
     auto& kept = static_cast<TrieMemory&>(*memory);
-    const std::span<const Token> text = sight.text();
+    const std::span<const Token> text = input.text();
     if (text.empty()) return;
     // The tokens of a round enter the trie while the next round is verified.
     if (kept.length > 0 && kept.length <= text.size()) {
@@ -146,7 +146,7 @@ class SglangNgram final : public TextDrafter {
   }
 
   // Every round verifies the same number of rows, however many tokens were found.
-  [[nodiscard]] Work work(int /*nodes*/) const override { return {{}, 1.0 + params_.nodes}; }
+  [[nodiscard]] BlockWork work(int /*nodes*/) const override { return {{}, 1.0 + params_.nodes}; }
 
  private:
   static void find(TrieMemory& kept, std::span<const Token> text) {

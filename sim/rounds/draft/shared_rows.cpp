@@ -62,16 +62,16 @@ std::vector<double> AcceptanceFit::start(std::size_t positions, Confidence confi
 double* AcceptanceFit::own(std::size_t k) { return memory_.data() + kShared + kPerPosition * k; }
 const double* AcceptanceFit::own(std::size_t k) const { return memory_.data() + kShared + kPerPosition * k; }
 
-double AcceptanceFit::chance(std::span<const LengthPolicy::Outlook> outlooks, std::size_t k) const {
-  if (confidence_ == Confidence::head) return outlooks[k].overlap;
-  return 1.0 / (1.0 + std::exp(-(memory_[0] * certainty(outlooks, k) + own(k)[0])));
+double AcceptanceFit::chance(std::span<const LengthPolicy::TokenForecast> forecasts, std::size_t k) const {
+  if (confidence_ == Confidence::head) return forecasts[k].overlap;
+  return 1.0 / (1.0 + std::exp(-(memory_[0] * certainty(forecasts, k) + own(k)[0])));
 }
 
-void AcceptanceFit::observe(std::span<const LengthPolicy::Outlook> outlooks, std::size_t verified, std::size_t accepted) {
+void AcceptanceFit::observe(std::span<const LengthPolicy::TokenForecast> forecasts, std::size_t verified, std::size_t accepted) {
   if (confidence_ == Confidence::head) return;
   for (std::size_t k = 0; k < verified && k <= accepted; ++k) {
-    const double x = certainty(outlooks, k);
-    const double p = chance(outlooks, k);
+    const double x = certainty(forecasts, k);
+    const double p = chance(forecasts, k);
     const double weight = p * (1.0 - p);
     const double miss = (k < accepted ? 1.0 : 0.0) - p;
     memory_[1] += weight * x * x;

@@ -43,15 +43,15 @@ config::Fields<SharedRows> shared_rows_fields(Sharer sharer);
 class AcceptanceFit {
  public:
   // A fit of `positions`, kept in memory that start() made. Confidence::history drops x and learns the positions' own rates.
-  // Confidence::head learns nothing, since an outlook holds the answer.
+  // Confidence::head learns nothing, since an forecast holds the answer.
   AcceptanceFit(std::vector<double>& memory, std::size_t positions, Confidence confidence)
       : memory_(memory), positions_(positions), confidence_(confidence) {}
   static std::vector<double> start(std::size_t positions, Confidence confidence);
 
-  // For token k of a chain with these outlooks, which Confidence::history does not use.
-  [[nodiscard]] double chance(std::span<const LengthPolicy::Outlook> outlooks, std::size_t k) const;
+  // For token k of a chain with these forecasts, which Confidence::history does not use.
+  [[nodiscard]] double chance(std::span<const LengthPolicy::TokenForecast> forecasts, std::size_t k) const;
   // Learns from a chain with this many verified and accepted tokens.
-  void observe(std::span<const LengthPolicy::Outlook> outlooks, std::size_t verified, std::size_t accepted);
+  void observe(std::span<const LengthPolicy::TokenForecast> forecasts, std::size_t verified, std::size_t accepted);
   // One Newton step on the log-loss of the observations since the last fit, damped if these are few. The information matrix is an
   // arrowhead, so the intercepts are eliminated one by one to find the slope's step.
   void refit();
@@ -59,8 +59,8 @@ class AcceptanceFit {
  private:
   [[nodiscard]] double* own(std::size_t k);
   [[nodiscard]] const double* own(std::size_t k) const;
-  [[nodiscard]] double certainty(std::span<const LengthPolicy::Outlook> outlooks, std::size_t k) const {
-    return confidence_ == Confidence::estimate ? outlooks[k].certainty : 0.0;
+  [[nodiscard]] double certainty(std::span<const LengthPolicy::TokenForecast> forecasts, std::size_t k) const {
+    return confidence_ == Confidence::estimate ? forecasts[k].certainty : 0.0;
   }
 
   std::vector<double>& memory_;

@@ -28,7 +28,7 @@ class SpecExec final : public BlockDrafter {
   }
   [[nodiscard]] const Shape& shape() const override { return shape_; }
 
-  void choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) const override {
+  void choose(DrafterInput& input, Memory* /*memory*/, ChosenBlock& block) const override {
     const auto budget = static_cast<std::size_t>(params_.budget);
     Candidates all;
     std::vector<int> waiting = {0};  // nodes that no pass has extended
@@ -40,9 +40,9 @@ class SpecExec final : public BlockDrafter {
         std::sort(extended.begin(), extended.end());
       }
       std::erase_if(waiting, [&](int node) { return std::binary_search(extended.begin(), extended.end(), node); });
-      sight.prepare(all.block, extended);
+      input.prepare(all.block, extended);
       std::vector<Candidates::Child> children =
-          all.children_of(sight, extended, static_cast<std::size_t>(params_.width), params_.decay);
+          all.children_of(input, extended, static_cast<std::size_t>(params_.width), params_.decay);
       // Candidates that are among the best of the budget, together with the nodes that exist.
       std::vector<double> values(all.value.begin() + 1, all.value.end());
       const double worst_kept = values.size() >= budget ? least_of_best(values, budget) : -1.0;
@@ -60,9 +60,9 @@ class SpecExec final : public BlockDrafter {
     all.best(budget, block);
   }
 
-  [[nodiscard]] Work work(int nodes) const override {
+  [[nodiscard]] BlockWork work(int nodes) const override {
     const double rows = std::min(params_.beams, params_.budget);
-    Work work{std::vector<double>(static_cast<std::size_t>(params_.max_depth), rows), 1.0 + nodes};
+    BlockWork work{std::vector<double>(static_cast<std::size_t>(params_.max_depth), rows), 1.0 + nodes};
     work.pass_rows.front() = 1.0;
     return work;
   }

@@ -18,8 +18,8 @@ class Suffix final : public TextDrafter {
   };
   explicit Suffix(const Params& params) : TextDrafter(params.draft_length, params.draft_length), params_(params) {}
 
-  void choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) const override {
-    const std::span<const Token> text = sight.text();
+  void choose(DrafterInput& input, Memory* /*memory*/, ChosenBlock& block) const override {
+    const std::span<const Token> text = input.text();
     // Every earlier place at which the longest repeated suffix of the text ends.
     std::vector<std::size_t> ends;
     std::size_t length = 0;
@@ -37,7 +37,7 @@ class Suffix final : public TextDrafter {
       std::vector<Token> nexts;
       for (const std::size_t end : ends)
         if (end + path.size() < text.size()) nexts.push_back(text[end + path.size()]);
-      const std::optional<Followed> best = commonest_next(nexts);
+      const std::optional<NextToken> best = commonest_next(nexts);
       if (!best) break;
       probability *= static_cast<double>(best->times) / static_cast<double>(ends.size());
       if (probability < params_.least) break;

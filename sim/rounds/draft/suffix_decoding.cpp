@@ -10,8 +10,8 @@ namespace {
 class SuffixDecoding final : public TextDrafter {
  public:
   explicit SuffixDecoding(SuffixScores scores) : TextDrafter(scores.draft_length, scores.draft_length), own_(std::move(scores)) {}
-  void choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) const override {
-    add_paths(block, {suffix_continuation(sight, own_).path});
+  void choose(DrafterInput& input, Memory* /*memory*/, ChosenBlock& block) const override {
+    add_paths(block, {suffix_continuation(input, own_).path});
   }
 
  private:

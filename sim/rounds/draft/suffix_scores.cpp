@@ -36,7 +36,7 @@ Continuation follow(const SuffixScores& own, const std::vector<Occurrence>& all,
     nexts.clear();
     for (const Place& place : places)
       if (place.next != place.back) nexts.push_back(*place.next);
-    const std::optional<Followed> commonest = commonest_next(nexts);
+    const std::optional<NextToken> commonest = commonest_next(nexts);
     if (!commonest) break;
     share *= static_cast<double>(commonest->times) / static_cast<double>(places.size());
     if (share < own.least) break;
@@ -75,9 +75,9 @@ Continuation best_of(const SuffixScores& own, const std::vector<std::span<const 
 
 }  // namespace
 
-std::optional<Followed> commonest_next(std::span<const Token> nexts) {
+std::optional<NextToken> commonest_next(std::span<const Token> nexts) {
   if (nexts.empty()) return std::nullopt;
-  if (nexts.size() == 1) return Followed{nexts.front(), 1};
+  if (nexts.size() == 1) return NextToken{nexts.front(), 1};
   std::vector<Token> sorted(nexts.begin(), nexts.end());
   std::sort(sorted.begin(), sorted.end());
   Token top = 0;
@@ -91,8 +91,8 @@ std::optional<Followed> commonest_next(std::span<const Token> nexts) {
     most = std::max(most, times);
     same = end;
   }
-  if (equals == 1) return Followed{top, most};
-  if (most == 1) return Followed{nexts.front(), 1};
+  if (equals == 1) return NextToken{top, most};
+  if (most == 1) return NextToken{nexts.front(), 1};
   // The order of insertion matters only among ties.
   std::vector<std::vector<Token>> with(most + 1);  // [times seen]: tokens, in the order of the tree's children
   std::map<Token, std::size_t> counts;
@@ -106,15 +106,15 @@ std::optional<Followed> commonest_next(std::span<const Token> nexts) {
     }
     with[seen + 1].insert(leads ? with[seen + 1].begin() : with[seen + 1].end(), token);
   }
-  return Followed{with[most].front(), most};
+  return NextToken{with[most].front(), most};
 }
 
-Continuation suffix_continuation(const Sight& sight, const SuffixScores& own) {
-  const std::span<const Token> text = sight.text();
+Continuation suffix_continuation(const DrafterInput& input, const SuffixScores& own) {
+  const std::span<const Token> text = input.text();
   const std::span<const Token> pattern = text.last(std::min(text.size(), static_cast<std::size_t>(own.depth)));
   Continuation best = best_of(own, {text}, pattern);
   std::vector<std::span<const Token>> responses(own.past.begin(), own.past.end());
-  responses.push_back(text.subspan(std::min(sight.prompt_tokens(), text.size())));
+  responses.push_back(text.subspan(std::min(input.prompt_tokens(), text.size())));
   Continuation global = best_of(own, responses, pattern);
   return global.score > best.score ? global : best;
 }

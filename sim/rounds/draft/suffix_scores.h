@@ -23,17 +23,17 @@ struct SuffixScores {
 // Arctic Inference's suffix tree. That is the first token seen if each was seen once. A token that is seen again moves to the
 // next count: to the front of that count's tokens if it was at the front of its own, otherwise to their end. `nexts`: in the
 // order of the text.
-struct Followed {
+struct NextToken {
   Token token = 0;
   std::size_t times = 0;
 };
-std::optional<Followed> commonest_next(std::span<const Token> nexts);
+std::optional<NextToken> commonest_next(std::span<const Token> nexts);
 
 struct Continuation {
   std::vector<Token> path;
   double score = 0.0;  // the sum of the shares along the path: its expected tokens
 };
 
-Continuation suffix_continuation(const Sight& sight, const SuffixScores& own);
+Continuation suffix_continuation(const DrafterInput& input, const SuffixScores& own);
 
 }  // namespace specsim::draft

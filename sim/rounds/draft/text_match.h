@@ -30,7 +30,7 @@ class TextDrafter : public BlockDrafter {
  public:
   TextDrafter(int draft_length, int nodes);
   [[nodiscard]] const Shape& shape() const override { return shape_; }
-  [[nodiscard]] Work work(int nodes) const override { return {{}, 1.0 + nodes}; }
+  [[nodiscard]] BlockWork work(int nodes) const override { return {{}, 1.0 + nodes}; }
 
  protected:
   Shape shape_;

@@ -21,18 +21,18 @@ class TokenRecycling final : public BlockDrafter {
     shape_.nodes = tree_.drafted();
     shape_.target_ranks = kept;
     shape_.reads_text = true;
-    shape_.looks_behind = true;
+    shape_.looks_past_block = true;
   }
   [[nodiscard]] const Shape& shape() const override { return shape_; }
   [[nodiscard]] std::unique_ptr<Memory> start() const override { return std::make_unique<RecycledMemory>(); }
 
-  void choose(Sight& sight, Memory* memory, ChosenBlock& block) const override {
+  void choose(DrafterInput& input, Memory* memory, ChosenBlock& block) const override {
     auto& own = static_cast<RecycledMemory&>(*memory);
-    if (!sight.text().empty()) recycled_tree(tree_, own, sight.text().back(), block);
-    recycle(sight, block, own);
+    if (!input.text().empty()) recycled_tree(tree_, own, input.text().back(), block);
+    recycle(input, block, own);
   }
 
-  [[nodiscard]] Work work(int nodes) const override { return {{}, 1.0 + nodes}; }
+  [[nodiscard]] BlockWork work(int nodes) const override { return {{}, 1.0 + nodes}; }
 
  private:
   Shape shape_;

@@ -19,9 +19,9 @@ TreeDrafter::TreeDrafter(tokens::Tree tree, tokens::Siblings siblings) : tree_(s
   if (siblings == tokens::Siblings::hub) shape_.ranks = 1;
 }
 
-Work TreeDrafter::work(int nodes) const {
+BlockWork TreeDrafter::work(int nodes) const {
   // The pass of a level extends the parents that were drafted; nodes are numbered level by level.
-  Work work{std::vector<double>(static_cast<std::size_t>(tree_.height()), 0.0), 1.0 + nodes};
+  BlockWork work{std::vector<double>(static_cast<std::size_t>(tree_.height()), 0.0), 1.0 + nodes};
   for (int i = 0; i < static_cast<int>(tree_.nodes.size()); ++i) {
     const tokens::Tree::Node& node = tree_.nodes[static_cast<std::size_t>(i)];
     if (node.children > 0 && node.first_child <= nodes) work.pass_rows[static_cast<std::size_t>(node.depth)] += 1.0;

@@ -16,7 +16,7 @@ class TreeDrafter : public BlockDrafter {
   TreeDrafter(tokens::Tree tree, tokens::Siblings siblings);
   [[nodiscard]] const Shape& shape() const override { return shape_; }
   [[nodiscard]] const tokens::Tree* tree() const override { return &tree_; }
-  [[nodiscard]] Work work(int nodes) const override;
+  [[nodiscard]] BlockWork work(int nodes) const override;
 
  protected:
   Shape shape_;

@@ -16,7 +16,7 @@ DynamicTree::DynamicTree(int depth, int width, int nodes) : width_(static_cast<s
   shape_.ranks_model = true;
 }
 
-void DynamicTree::choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) const {
+void DynamicTree::choose(DrafterInput& input, Memory* /*memory*/, ChosenBlock& block) const {
   // All candidates: the children of the `width` likeliest nodes of each level.
   ChosenBlock candidates;
   std::vector<double> value = {1.0};  // the draft's probability of the path
@@ -32,10 +32,10 @@ void DynamicTree::choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) c
       level.resize(width_);
       std::sort(level.begin(), level.end());
     }
-    sight.prepare(candidates, level);
+    input.prepare(candidates, level);
     std::vector<int> below;
     for (const int parent : level) {
-      const std::span<const Ranked> children = sight.likeliest(candidates, parent);
+      const std::span<const Ranked> children = input.likeliest(candidates, parent);
       for (std::size_t rank = 0; rank < children.size(); ++rank) {
         if (!(children[rank].probability > 0.0)) break;
         below.push_back(candidates.add(parent, children[rank].token, static_cast<int>(rank)));
@@ -59,8 +59,8 @@ void DynamicTree::choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) c
   }
 }
 
-Work DynamicTree::work(int nodes) const {
-  Work work{std::vector<double>(static_cast<std::size_t>(shape_.draft_length), static_cast<double>(width_)), 1.0 + nodes};
+BlockWork DynamicTree::work(int nodes) const {
+  BlockWork work{std::vector<double>(static_cast<std::size_t>(shape_.draft_length), static_cast<double>(width_)), 1.0 + nodes};
   work.pass_rows.front() = 1.0;
   return work;
 }

@@ -11,8 +11,8 @@ class DynamicTree : public BlockDrafter {
  public:
   DynamicTree(int depth, int width, int nodes);
   [[nodiscard]] const Shape& shape() const override { return shape_; }
-  void choose(Sight& sight, Memory* memory, ChosenBlock& block) const override;
-  [[nodiscard]] Work work(int nodes) const override;
+  void choose(DrafterInput& input, Memory* memory, ChosenBlock& block) const override;
+  [[nodiscard]] BlockWork work(int nodes) const override;
 
  protected:
   Shape shape_;

@@ -30,7 +30,7 @@ DrafterEntry tree_ranked_drafter() {
           [](const config::Arguments& arguments, Diagnostics& diagnostics) {
             const P params = fields.read(arguments);
             const auto& acceptance = params.acceptance;
-            if (const std::string mistake = mistake_in_acceptance(acceptance); !mistake.empty()) {
+            if (const std::string mistake = acceptance_mistake(acceptance); !mistake.empty()) {
               diagnostics.add(arguments.where("acceptance"), "acceptance " + mistake);
               return Draft();
             }

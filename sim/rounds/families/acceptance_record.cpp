@@ -56,7 +56,8 @@ std::optional<int> count_of(const config::Value* value, int most) {
 std::optional<std::string> read_probabilities(const config::Value& list, std::vector<double>& values) {
   for (const config::Value& item : list.items) {
     const auto x = config::as_number(item);
-    if (!x || *x < 0.0 || *x > 1.0) return fmt::format("{}, allowed: probabilities in [0, 1]", config::found_text(item));
+    if (!x || *x < 0.0 || *x > 1.0)
+      return fmt::format("{}, allowed: probabilities in [0, 1]", config::description_of_found(item));
     values.push_back(*x);
   }
   return std::nullopt;
@@ -67,11 +68,11 @@ std::optional<std::string> read_accepted(const config::Value& line, AcceptanceRe
   const std::optional<int> n = count_of(length, kMaxDraftLength);
   if (!n || *n < 1)
     return fmt::format("draft_length is {}, allowed: an integer in [1, {}]",
-                       length == nullptr ? "missing" : config::found_text(*length), kMaxDraftLength);
+                       length == nullptr ? "missing" : config::description_of_found(*length), kMaxDraftLength);
   record.draft_length = *n;
   for (const config::Value& item : line.find("accepted")->items) {
     const std::optional<int> a = count_of(&item, *n);
-    if (!a) return fmt::format("accepted holds {}, allowed: integers in [0, {}]", config::found_text(item), *n);
+    if (!a) return fmt::format("accepted holds {}, allowed: integers in [0, {}]", config::description_of_found(item), *n);
     record.accepted.push_back(*a);
   }
   return std::nullopt;
@@ -94,7 +95,7 @@ std::optional<std::string> read_rounds(const config::Value& line, AcceptanceReco
     const std::optional<int> accepted = n ? count_of(&rounds->items[i], *n) : std::nullopt;
     if (!accepted)
       return fmt::format("round {} accepted {}, allowed: an integer up to the number of drafted tokens", i + 1,
-                         config::found_text(rounds->items[i]));
+                         config::description_of_found(rounds->items[i]));
     record.accepted.push_back(*accepted);
     record.drafted.push_back(*n);
   }
@@ -136,7 +137,7 @@ const config::Value* answer_rounds(const config::Value& line, AcceptanceRecord& 
       const std::optional<int> length = drafted != nullptr ? count_of(&drafted->items[i], kMaxDraftLength) : std::nullopt;
       if (!counted || (drafted != nullptr && (!length || *length < *counted))) {
         mistake = fmt::format("round {} accepted {}, allowed: an integer up to the number of drafted tokens", i + 1,
-                              config::found_text(list->items[i]));
+                              config::description_of_found(list->items[i]));
       } else if (*counted >= form.per_round &&
                  (drafted == nullptr || *length > 0)) {  // an entry without emitted tokens is not a round
         record.accepted.push_back(*counted - form.per_round);

@@ -34,7 +34,7 @@ struct ContextShape {
   [[nodiscard]] bool restarts() const { return kind == Kind::by_rank; }
   // Whether tokens are counted and compared context by context. Contexts that are drawn independently for every token form one
   // mixture.
-  [[nodiscard]] bool judged_apart() const { return contexts > 1 && kind != Kind::iid_pool; }
+  [[nodiscard]] bool judged_separately() const { return contexts > 1 && kind != Kind::iid_pool; }
   // trace: tokens recorded of request number `i`.
   [[nodiscard]] std::uint64_t recorded_tokens(std::size_t i) const {
     return (i + 1 < starts.size() ? starts[i + 1] : static_cast<std::uint32_t>(contexts)) - starts[i];

@@ -24,7 +24,7 @@ class TargetItself final : public Distribution {
 
 std::unique_ptr<Distribution> DistributionBuilder::build(const config::Value& value, const std::string& what) {
   if (!value.is_map()) {
-    diagnostics_->add(value.where, what + " is " + config::found_text(value) + ", allowed: {family: NAME, ...}" +
+    diagnostics_->add(value.where, what + " is " + config::description_of_found(value) + ", allowed: {family: NAME, ...}" +
                                        (is_draft_ ? " or {from: target, transform: NAME, ...}" : ""));
     return nullptr;
   }
@@ -51,7 +51,7 @@ std::unique_ptr<Distribution> DistributionBuilder::build(const config::Value& va
       if (from->text == "target" && is_draft_)
         source = std::make_unique<TargetItself>();
       else
-        diagnostics_->add(from->where, what + ".from is " + config::found_text(*from) +
+        diagnostics_->add(from->where, what + ".from is " + config::description_of_found(*from) +
                                            ", allowed: " + (is_draft_ ? "target or a distribution" : "a distribution"));
     } else {
       source = build(*from, what + ".from");

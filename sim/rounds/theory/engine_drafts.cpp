@@ -19,13 +19,13 @@ String end_of(std::span<const int> text, std::size_t length) {
 }
 
 // The strings that texts have added: each string, how often it was added, and when it was last added.
-class Left {
+class StringCounts {
  public:
   struct Mark {
     int times = 0;
     int last = 0;
   };
-  void leave(std::span<const int> text, std::size_t depth) {
+  void add(std::span<const int> text, std::size_t depth) {
     for (std::size_t length = std::min(depth, text.size()); length > 0; --length) {
       ++clock_;
       const String string = end_of(text, length);
@@ -71,14 +71,14 @@ String behind(const String& string, std::size_t length) {
   return {string.begin() + static_cast<std::ptrdiff_t>(length), string.end()};
 }
 
-void grow_by_age(const SglangNgram& rule, const Left& left, const String& end, Drafted& drafted) {
+void grow_by_age(const SglangNgram& rule, const StringCounts& counts, const String& end, Drafted& drafted) {
   const double step = static_cast<double>(rule.most_breadth - rule.least_breadth) / (rule.depth - 1);
   std::vector<std::pair<String, double>> level = {
       {end, (rule.depth - 1 - static_cast<int>(end.size())) * step + rule.least_breadth}};
   while (!level.empty()) {
     std::vector<std::pair<String, double>> next;
     for (const auto& [string, breadth] : level) {
-      auto children = left.longer(string);
+      auto children = counts.longer(string);
       std::sort(children.begin(), children.end(), [](const auto& a, const auto& b) { return a.second.last > b.second.last; });
       const auto most = static_cast<std::size_t>(std::max(1, static_cast<int>(breadth)));
       for (std::size_t i = 0; i < std::min(most, children.size()); ++i) {
@@ -91,7 +91,7 @@ void grow_by_age(const SglangNgram& rule, const Left& left, const String& end, D
   }
 }
 
-void grow_by_frequency(const SglangNgram& rule, const Left& left, const String& end, Drafted& drafted) {
+void grow_by_frequency(const SglangNgram& rule, const StringCounts& counts, const String& end, Drafted& drafted) {
   struct Open {
     String string;
     double share;
@@ -99,7 +99,7 @@ void grow_by_frequency(const SglangNgram& rule, const Left& left, const String& 
   const auto below = [](const Open& a, const Open& b) { return a.share < b.share; };
   std::vector<Open> heap;  // ties are in the order of the program's heap, the standard library's
   const auto open_children = [&](const String& string, double share) {
-    auto children = left.longer(string);
+    auto children = counts.longer(string);
     std::stable_sort(children.begin(), children.end(),
                      [](const auto& a, const auto& b) { return a.second.times > b.second.times; });
     children.resize(std::min(children.size(), index_of(rule.most_breadth)));
@@ -124,29 +124,29 @@ void grow_by_frequency(const SglangNgram& rule, const Left& left, const String& 
 
 HistoryDraft sglang_ngram_draft(const SglangNgram& rule) {
   return [rule](std::span<const int> text, std::span<const int> lengths) {
-    Left left;
+    StringCounts counts;
     for (const String& one : rule.past)
-      for (std::size_t length = 1; length <= one.size(); ++length) left.leave(std::span(one).first(length), index_of(rule.depth));
+      for (std::size_t length = 1; length <= one.size(); ++length) counts.add(std::span(one).first(length), index_of(rule.depth));
     std::vector<bool> found;  // [length - 1]: whether this suffix of the round's text was found
     std::size_t before = 0;   // length of the text one round ago; 0: there was no text
     for (const int length : lengths) {
       const std::span<const int> now = text.first(index_of(length));
-      if (before > 0) left.leave(text.first(before), index_of(rule.depth));
+      if (before > 0) counts.add(text.first(before), index_of(rule.depth));
       std::vector<bool> here(std::min(now.size(), index_of(rule.depth)), false);
       const std::size_t emitted = before > 0 ? now.size() - before : now.size();
       for (std::size_t size = 1; size <= here.size(); ++size)
-        here[size - 1] = left.has(end_of(now, size)) && (size <= emitted || found[size - emitted - 1]);
+        here[size - 1] = counts.has(end_of(now, size)) && (size <= emitted || found[size - emitted - 1]);
       found = std::move(here);
       before = now.size();
     }
     Drafted drafted(rule.nodes);
     for (std::size_t size = found.size(); size > 0 && !drafted.full(); --size) {
       const String end = end_of(text, size);
-      if (!found[size - 1] || left.longer(end).empty()) continue;
+      if (!found[size - 1] || counts.longer(end).empty()) continue;
       if (rule.by_frequency)
-        grow_by_frequency(rule, left, end, drafted);
+        grow_by_frequency(rule, counts, end, drafted);
       else
-        grow_by_age(rule, left, end, drafted);
+        grow_by_age(rule, counts, end, drafted);
     }
     return drafted.paths();
   };

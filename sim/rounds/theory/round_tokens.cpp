@@ -94,7 +94,7 @@ void TokenMoments::add(const TokenMoments& other, double weight) {
   for (std::size_t i = 0; i < second_.size(); ++i) second_[i] += weight * other.second_[i];
 }
 
-void TokenMoments::add_behind(std::span<const std::uint16_t> kept, std::span<const double> token) {
+void TokenMoments::append_token(std::span<const std::uint16_t> kept, std::span<const double> token) {
   const double all = mass_of_token(token);
   if (all == 0.0) return;
   add_token(token);
@@ -127,7 +127,7 @@ TokenMoments joint_ratio_tokens(const Automaton& distributions, int draft_length
                        [&](std::span<const int> kept, std::span<const double> final) {
                          of_kept.clear();
                          for (const int token : kept) of_kept.push_back(classes.class_of[index_of(token)]);
-                         moments.add_behind(of_kept, classes.masses(final));
+                         moments.append_token(of_kept, classes.masses(final));
                        });
   return moments;
 }
@@ -174,7 +174,7 @@ TokenMoments typical_medusa_tokens(const Automaton& distributions, const TreeSha
   std::vector<double> final(target.size(), 0.0);
   final[index_of(likeliest(target, 1)[0])] = 1.0;
   TokenMoments moments(classes.count);
-  moments.add_behind(paths[best].classes, classes.masses(final));
+  moments.append_token(paths[best].classes, classes.masses(final));
   return moments;
 }
 

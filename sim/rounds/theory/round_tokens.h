@@ -28,7 +28,7 @@ class TokenMoments {
   void add_before(std::span<const double> token, const TokenMoments& rest);
   void add(const TokenMoments& other, double weight);
   // Rounds that emit tokens of these classes and one more, whose mass by class is `token`.
-  void add_behind(std::span<const std::uint16_t> kept, std::span<const double> token);
+  void append_token(std::span<const std::uint16_t> kept, std::span<const double> token);
 
  private:
   double mass_ = 0.0;

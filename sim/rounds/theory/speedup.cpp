@@ -63,7 +63,7 @@ BestDraftLength best_draft_length(std::span<const double> tokens_by_length, cons
   return best;
 }
 
-double lambert_below_branch(double excess) {
+double lambert_w_lower(double excess) {
   SPECSIM_CHECK(excess >= 0.0, "excess = {}", excess);
   if (std::isinf(excess)) return excess;
   // At the branch point z - ln(1 + z) cancels, so its inverse series is used (checked by substitution in the tests).
@@ -93,7 +93,7 @@ double continuous_best_draft_length(double alpha, const RatioCost& cost) {
   const double excess = (fixed - 1.0) * decay;  // A - 1
   if (excess <= 0.0) return 0.0;
   // alpha^-(x + 1) = y at the optimum: ln y / decay rather than (y - A) / decay, which cancels at large A.
-  return std::max(0.0, std::log1p(lambert_below_branch(excess)) / decay - 1.0);
+  return std::max(0.0, std::log1p(lambert_w_lower(excess)) / decay - 1.0);
 }
 
 std::optional<double> break_even_alpha(int draft_length, const RatioCost& cost) {

@@ -46,7 +46,7 @@ struct BestDraftLength {
 
 // z = -W_-1(-e^-(1 + excess)) - 1 for excess >= 0: the solution z >= 0 of z - ln(1 + z) = excess. No underflow at large
 // excess, and relative accuracy near the branch point, where z is about sqrt(2 excess).
-[[nodiscard]] double lambert_below_branch(double excess);
+[[nodiscard]] double lambert_w_lower(double excess);
 
 // The alpha at which speedup is 1 at this draft length >= 1; 0 if every alpha reaches 1, empty if none does.
 [[nodiscard]] std::optional<double> break_even_alpha(int draft_length, const RatioCost& cost);

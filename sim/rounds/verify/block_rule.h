@@ -172,7 +172,7 @@ class NodeRule : public BlockRule {
 struct SiblingLanes {
   const math::RatioTable* distributions = nullptr;  // after the nodes
   const NodePlan* plan = nullptr;                   // for the largest number of children of any of the nodes
-  std::size_t elders = 0;                           // siblings that were rejected before
+  std::size_t earlier_siblings = 0;                 // siblings that were rejected before
   std::uint32_t count = 0;
   const std::uint32_t* lanes = nullptr;
   const Token* tokens = nullptr;

@@ -36,9 +36,9 @@ std::size_t RecursiveRule::plan_bytes(std::size_t /*vocab*/, int children) const
 void RecursiveRule::judge_lanes(const SiblingLanes& siblings, std::uint32_t* accepted) const {
   const math::RatioTable& distributions = *siblings.distributions;
   const auto& cuts = static_cast<const Residuals*>(siblings.plan)->cuts;
-  const math::Residual& planned = cuts[siblings.elders + 1];
+  const math::Residual& planned = cuts[siblings.earlier_siblings + 1];
   if (siblings.remaining == nullptr) {
-    const math::Residual cut = cuts[siblings.elders];
+    const math::Residual cut = cuts[siblings.earlier_siblings];
     for (std::uint32_t i = 0; i < siblings.count; ++i) {
       const Token x = siblings.tokens[i];
       accepted[i] = accepts(rng::to_unit(siblings.random_bits[i]), odds(distributions, x, cut, 1.0)) ? 1 : 0;

@@ -9,7 +9,7 @@ namespace specsim::verify {
 namespace {
 
 // The tokens that a relaxed acceptance accepts after a text, and the likeliest one.
-class Admitted final : public NodePlan {
+class RelaxedTokens final : public NodePlan {
  public:
   std::vector<Token> tokens;  // the likeliest first
 };
@@ -23,18 +23,18 @@ class RelaxedTopN final : public BlockRule {
   explicit RelaxedTopN(const Params& params) : params_(params) {}
 
   [[nodiscard]] std::unique_ptr<NodePlan> plan(const math::RatioTable& distributions, int /*children*/) const override {
-    auto plan = std::make_unique<Admitted>();
+    auto plan = std::make_unique<RelaxedTokens>();
     plan->tokens = admitted(distributions, params_.n);
     return plan;
   }
   [[nodiscard]] std::size_t plan_bytes(std::size_t vocab, int /*children*/) const override {
-    return sizeof(Admitted) + std::min(params_.n, vocab) * sizeof(Token) + 2 * kHeapBytes;
+    return sizeof(RelaxedTokens) + std::min(params_.n, vocab) * sizeof(Token) + 2 * kHeapBytes;
   }
 
   AcceptedPath verify(Block& block) const override {
     AcceptedPath path;
     while (block.children(path.node) > 0) {
-      const std::vector<Token>& tokens = static_cast<const Admitted*>(block.plan(path.node))->tokens;
+      const std::vector<Token>& tokens = static_cast<const RelaxedTokens*>(block.plan(path.node))->tokens;
       const int child = block.tree().nodes[static_cast<std::size_t>(path.node)].first_child;
       if (std::find(tokens.begin(), tokens.end(), block.token(child)) == tokens.end()) {
         path.final_token = tokens.front();

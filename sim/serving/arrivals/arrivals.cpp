@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace specsim::arrivals {
 
@@ -18,13 +19,21 @@ void fill_from_gaps(RequestTrace& workload, const std::vector<double>& gaps) {
   for (std::size_t i = 0; i < gaps.size(); ++i) workload.requests[i].due = moment(due += gaps[i]);
 }
 
+DueTimes sum_gaps(std::function<double(std::uint64_t request)> gap) {
+  return [gap = std::move(gap), due = 0.0, request = std::uint64_t{0}]() mutable { return moment(due += gap(request++)); };
+}
+
+double gamma_gap(std::uint64_t request, double rate, double shape, rng::Key key) {
+  rng::Stream random_bits(key, rng::Purpose::start, 1, request);
+  return shape == 1.0 ? boost::random::exponential_distribution<double>(rate)(random_bits)
+                      : boost::random::gamma_distribution<double>(shape, 1.0 / (shape * rate))(random_bits);
+}
+
 std::vector<double> gamma_gaps(std::size_t requests, double rate, double shape, bool rescaled, rng::Key key) {
   std::vector<double> gaps(requests);
   double sum = 0.0;
   for (std::size_t i = 0; i < requests; ++i) {
-    rng::Stream random_bits(key, rng::Purpose::start, 1, i);
-    gaps[i] = shape == 1.0 ? boost::random::exponential_distribution<double>(rate)(random_bits)
-                           : boost::random::gamma_distribution<double>(shape, 1.0 / (shape * rate))(random_bits);
+    gaps[i] = gamma_gap(i, rate, shape, key);
     sum += gaps[i];
   }
   if (rescaled && sum > 0.0)

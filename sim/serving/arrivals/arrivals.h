@@ -11,6 +11,9 @@
 
 namespace specsim::arrivals {
 
+// The moments at which requests are due, one after the other.
+using DueTimes = std::function<Picoseconds()>;
+
 class ArrivalProcess {
  public:
   ArrivalProcess() = default;
@@ -19,6 +22,8 @@ class ArrivalProcess {
   virtual ~ArrivalProcess() = default;
   // Fills in the requests and when they are due; also their lengths if its entry states it.
   virtual void fill(RequestTrace& workload, rng::Key key) const = 0;
+  // The moments of fill(), for a run that does not keep its requests; empty if they depend on later ones or on answers.
+  [[nodiscard]] virtual DueTimes due_times(rng::Key /*key*/) const { return {}; }
   // How many requests fill() makes, if this is known before.
   [[nodiscard]] virtual std::size_t requests() const { return 0; }
   // Notes for the user: ignored columns, estimated lengths.
@@ -56,6 +61,10 @@ config::Declaration<P> rate_field(double P::*rate) {
 Picoseconds moment(double seconds);
 // Requests that are due at the sums of these gaps, in seconds.
 void fill_from_gaps(RequestTrace& workload, const std::vector<double>& gaps);
+// The sums of gaps: gap(i) is that before request number i.
+DueTimes sum_gaps(std::function<double(std::uint64_t request)> gap);
+// A gap of gamma_gaps() that is not rescaled.
+double gamma_gap(std::uint64_t request, double rate, double shape, rng::Key key);
 // Gaps of mean 1 / rate: gamma with this shape (1: exponential, a Poisson process), each request's from its own random numbers.
 // `rescaled`: scaled such that the last request is due at requests / rate, as `vllm bench serve` does it.
 std::vector<double> gamma_gaps(std::size_t requests, double rate, double shape, bool rescaled, rng::Key key);

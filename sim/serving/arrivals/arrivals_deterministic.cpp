@@ -15,6 +15,9 @@ class Regular final : public ArrivalProcess {
   void fill(RequestTrace& workload, rng::Key /*key*/) const override {
     fill_from_gaps(workload, std::vector<double>(params_.requests, 1.0 / params_.rate));
   }
+  [[nodiscard]] DueTimes due_times(rng::Key /*key*/) const override {
+    return sum_gaps([gap = 1.0 / params_.rate](std::uint64_t /*request*/) { return gap; });
+  }
   [[nodiscard]] std::unique_ptr<ArrivalProcess> with_rate(double rate) const override {
     Params other = params_;
     other.rate = rate;

@@ -17,6 +17,10 @@ class GammaArrivals final : public ArrivalProcess {
   void fill(RequestTrace& workload, rng::Key key) const override {
     fill_from_gaps(workload, gamma_gaps(params_.requests, params_.rate, params_.burstiness, params_.rescaled, key));
   }
+  [[nodiscard]] DueTimes due_times(rng::Key key) const override {
+    if (params_.rescaled) return {};
+    return sum_gaps([own = params_, key](std::uint64_t request) { return gamma_gap(request, own.rate, own.burstiness, key); });
+  }
   [[nodiscard]] std::unique_ptr<ArrivalProcess> with_rate(double rate) const override {
     Params other = params_;
     other.rate = rate;

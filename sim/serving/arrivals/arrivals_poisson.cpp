@@ -16,6 +16,10 @@ class Poisson final : public ArrivalProcess {
   void fill(RequestTrace& workload, rng::Key key) const override {
     fill_from_gaps(workload, gamma_gaps(params_.requests, params_.rate, 1.0, params_.rescaled, key));
   }
+  [[nodiscard]] DueTimes due_times(rng::Key key) const override {
+    if (params_.rescaled) return {};
+    return sum_gaps([rate = params_.rate, key](std::uint64_t request) { return gamma_gap(request, rate, 1.0, key); });
+  }
   [[nodiscard]] std::unique_ptr<ArrivalProcess> with_rate(double rate) const override {
     Params other = params_;
     other.rate = rate;

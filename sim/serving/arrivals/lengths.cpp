@@ -11,7 +11,7 @@ std::unique_ptr<LengthDistribution> read_lengths(const config::Value& value, con
   if (!named.is_map() || named.fields.size() != 1) {
     diagnostics.add(value.where,
                     fmt::format("{} is {}, allowed: one of {{{}}} with its parameters, as {{lognormal: {{mean: 1155, cv: 1.1}}}}",
-                                what, config::found_text(value), length_distributions().names()));
+                                what, config::description_of_found(value), length_distributions().names()));
     return nullptr;
   }
   const config::Field& field = named.fields.front();

@@ -26,7 +26,7 @@ LengthsEntry list_lengths() {
       [](const config::Value& value, const config::PartInfo&, Diagnostics& diagnostics) -> std::unique_ptr<LengthDistribution> {
         std::vector<std::uint32_t> tokens;
         if (!value.is_list() || value.items.empty()) {
-          diagnostics.add(value.where, "list is " + config::found_text(value) + ", allowed: [128, 256, ...]");
+          diagnostics.add(value.where, "list is " + config::description_of_found(value) + ", allowed: [128, 256, ...]");
           return nullptr;
         }
         for (const config::Value& item : value.items) {

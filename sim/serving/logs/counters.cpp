@@ -50,9 +50,9 @@ double grown_of(const std::map<std::string, double, std::less<>>& grown, std::st
 }  // namespace
 
 bool LogReader::read_counter(std::string_view line) {
-  for (const auto& [prefix, kind] : {std::pair{kVllmMetrics, Kind::vllm_counters},
-                                     {kTrtllmMetrics, Kind::trtllm_counters},
-                                     {kLmdeployMetrics, Kind::lmdeploy_counters}}) {
+  for (const auto& [prefix, kind] : {std::pair{kVllmMetrics, LogKind::vllm_counters},
+                                     {kTrtllmMetrics, LogKind::trtllm_counters},
+                                     {kLmdeployMetrics, LogKind::lmdeploy_counters}}) {
     if (line.find(prefix) == std::string_view::npos) continue;
     const auto read = metric_line(line, prefix);
     if (!read || read->metric.size() < prefix.size()) return false;  // "vllm:spec_decode_total" is not a count
@@ -60,7 +60,7 @@ bool LogReader::read_counter(std::string_view line) {
     const bool counted = metric.starts_with("num_");  // V0 has rates too, as gauges
     std::optional<double> position;
     if (metric == kAcceptedAt)
-      position = count_behind(read->label(kPositionLabel).value_or(""), "\"").value_or(double{kMostPositions});
+      position = count_after(read->label(kPositionLabel).value_or(""), "\"").value_or(double{kMostPositions});
     const std::string name = read->metric + read->labels;
     if (name.size() > kLongestName) {
       cannot_read(fmt::format("a counter whose name and labels are longer than {} bytes", kLongestName));
@@ -111,7 +111,7 @@ bool LogReader::read_counter(std::string_view line) {
 
 void LogReader::finish_counters() {
   for (auto& [key, server] : servers_) server.settle(options_.growth_alone);
-  for (const Kind kind : {Kind::vllm_counters, Kind::trtllm_counters, Kind::lmdeploy_counters}) {
+  for (const LogKind kind : {LogKind::vllm_counters, LogKind::trtllm_counters, LogKind::lmdeploy_counters}) {
     const auto several =
         std::count_if(counters_.begin(), counters_.end(), [&](const auto& one) { return one.first.first == kind; }) > 1;
     for (auto& [place, counters] : counters_) {
@@ -119,7 +119,7 @@ void LogReader::finish_counters() {
       counters.lines.restarts = servers_[counters.server].restarts();
       if (grown_of(counters.grown, kDrafted) == 0.0) contents_.idle += counters.lines.lines;
       if (several) counters.lines.name = place.second.empty() ? "without a model_name" : place.second;
-      if (kind == Kind::trtllm_counters)
+      if (kind == LogKind::trtllm_counters)
         finish_trtllm_counters(counters);
       else if (grown_of(counters.grown, kDrafts) > 0.0)
         finish_vllm_counters(counters);
@@ -169,7 +169,7 @@ void LogReader::finish_vllm_counters(const Counters& counters) {
 
 void LogReader::finish_vllm_v0_counters(const Counters& counters) {
   ReportedAcceptance all = counters.lines;
-  all.kind = Kind::vllm_v0_counters;
+  all.kind = LogKind::vllm_v0_counters;
   all.drafted = grown_of(counters.grown, kDrafted);
   all.alone_accepted = grown_of(counters.grown, kAccepted);
   all.rounds_counted = false;  // the draft length is not among the counters
@@ -195,7 +195,7 @@ void LogReader::take_vllm_v0(const Reader& /*reader*/, Report& report) {
     cannot_read(fmt::format("{} speculative tokens, allowed: 1 to {}", length, kMostPositions));
     return;
   }
-  ReportedAcceptance& all = of(Kind::vllm_v0_log, static_cast<int>(length));
+  ReportedAcceptance& all = of(LogKind::vllm_v0_log, static_cast<int>(length));
   all.drafts_whole = true;
   seen(all);
   RisingCounts& server = servers_[fmt::format("v0 log {}", length)];

@@ -75,22 +75,22 @@ std::optional<std::string_view> behind(std::string_view line, std::string_view k
   return line.substr(at + key.size());
 }
 
-std::optional<double> number_behind(std::string_view line, std::string_view key) {
+std::optional<double> number_after(std::string_view line, std::string_view key) {
   auto rest = behind(line, key);
   return rest ? take_number(*rest) : std::nullopt;
 }
 
-std::optional<double> count_behind(std::string_view line, std::string_view key) {
-  const auto x = number_behind(line, key);
+std::optional<double> count_after(std::string_view line, std::string_view key) {
+  const auto x = number_after(line, key);
   return x && *x == std::floor(*x) ? x : std::nullopt;
 }
 
-bool bad_number_behind(std::string_view line, std::string_view key) {
+bool bad_number_after(std::string_view line, std::string_view key) {
   const auto rest = behind(line, key);
   return rest && begins_with_bad_number(*rest);
 }
 
-std::optional<std::vector<double>> rates_behind(std::string_view line, std::string_view key) {
+std::optional<std::vector<double>> rates_after(std::string_view line, std::string_view key) {
   std::vector<double> rates;
   auto rest = behind(line, key);
   while (rest) {
@@ -135,7 +135,7 @@ std::optional<MetricLine> metric_line(std::string_view line, std::string_view pr
   }
   // The Prometheus page prints a bar before the value, promtool an arrow.
   if (const std::size_t from = line.find_first_not_of(" \t|=>\""); from != std::string_view::npos) line.remove_prefix(from);
-  const auto value = number_behind(line, "");
+  const auto value = number_after(line, "");
   if (!value && !begins_with_bad_number(line)) return std::nullopt;
   read.value = value.value_or(std::numeric_limits<double>::quiet_NaN());
   return read;

@@ -18,14 +18,14 @@ constexpr std::size_t kMostPositions = 512;
 // The text after `key`; nothing if the key is not in the line.
 std::optional<std::string_view> behind(std::string_view line, std::string_view key);
 // The number from 0 to kLargestNumber that follows `key`, after optional spaces.
-std::optional<double> number_behind(std::string_view line, std::string_view key);
+std::optional<double> number_after(std::string_view line, std::string_view key);
 // The same for a whole number, as counts are.
-std::optional<double> count_behind(std::string_view line, std::string_view key);
-// Whether `key` is followed by a missing number (NaN) or by one that number_behind() refuses: infinite, negative, too large.
-bool bad_number_behind(std::string_view line, std::string_view key);
+std::optional<double> count_after(std::string_view line, std::string_view key);
+// Whether `key` is followed by a missing number (NaN) or by one that number_after() refuses: infinite, negative, too large.
+bool bad_number_after(std::string_view line, std::string_view key);
 // The comma-separated shares of rounds that follow `key`, up to the first text that is not a number; empty if there are none.
 // Nothing if one of them is outside [0, 1], or if there are more than kMostPositions.
-std::optional<std::vector<double>> rates_behind(std::string_view line, std::string_view key);
+std::optional<std::vector<double>> rates_after(std::string_view line, std::string_view key);
 std::string_view trimmed(std::string_view text);
 
 // Limits on the names in a log; a line beyond them is refused as unreadable, so that memory does not grow without end.
@@ -38,7 +38,7 @@ constexpr std::size_t kMostAtOnce = 65536;
 struct MetricLine {
   std::string metric;      // without "_total"
   std::string labels;      // "{...}", or empty
-  double value = 0.0;      // NaN: a number that number_behind() refuses
+  double value = 0.0;      // NaN: a number that number_after() refuses
   bool beginning = false;  // "_created": the time at which the counter `metric` began
   // The label's value as written, including quotation marks and escapes; nothing if the label does not exist.
   [[nodiscard]] std::optional<std::string> label(std::string_view name) const;

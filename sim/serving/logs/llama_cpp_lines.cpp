@@ -38,16 +38,16 @@ std::string slot_of(std::string_view line) {
 void LogReader::read_llama_slot(std::string_view line) {
   if (llama_slots_.size() > kMostAtOnce) llama_slots_.clear();
   if (line.find("eval time =") != std::string_view::npos && line.find("prompt eval time") == std::string_view::npos)
-    if (const auto tokens = count_behind(line, "ms /")) llama_slots_[slot_of(line)].emitted = *tokens;
+    if (const auto tokens = count_after(line, "ms /")) llama_slots_[slot_of(line)].emitted = *tokens;
   if (line.find("acc per pos = (") == std::string_view::npos) return;
-  const auto rates = rates_behind(line, "acc per pos = (");
+  const auto rates = rates_after(line, "acc per pos = (");
   if (!rates) {
     cannot_read("no rates in [0, 1] after \"acc per pos\"");
     return;
   }
   const auto slot = llama_slots_.find(slot_of(line));
   if (slot == llama_slots_.end() || slot->second.request == 0 || rates->empty()) return;
-  ReportedAcceptance& all = of(Kind::llama_requests, 0);
+  ReportedAcceptance& all = of(LogKind::llama_requests, 0);
   Sample& request = all.samples[std::exchange(slot->second.request, 0) - 1];
   if (all.accepted_at.size() < rates->size()) all.accepted_at.resize(rates->size(), 0.0);
   for (std::size_t i = 0; i < rates->size(); ++i) all.accepted_at[i] += std::round((*rates)[i] * request.rounds);
@@ -66,7 +66,7 @@ void LogReader::take_llama_request(const Reader& reader, Report& report) {
     report.counted = false;  // includes passes without a draft
   }
   add_report(reader, report);
-  slot = {0.0, of(Kind::llama_requests, 0).samples.size()};
+  slot = {0.0, of(LogKind::llama_requests, 0).samples.size()};
 }
 
 void LogReader::take_llama_totals(const Reader& /*reader*/, Report& report) {
@@ -78,7 +78,7 @@ void LogReader::take_llama_totals(const Reader& /*reader*/, Report& report) {
     cannot_read(fmt::format("more than {} drafters in one log, or a name of more than {} bytes", kMostDrafters, kLongestName));
     return;
   }
-  seen(of(Kind::llama_totals, 0, name));
+  seen(of(LogKind::llama_totals, 0, name));
   // A server prints the totals of all its drafters one after the other, and then again.
   RisingCounts& server = servers_[kServer];
   if (server.has(name + " drafts")) settle_llama_totals();
@@ -97,7 +97,7 @@ void LogReader::settle_llama_totals() {
   server.settle(options_.growth_alone);
   for (auto& [name, totals] : llama_totals_) {
     const LlamaTotals grown = std::exchange(totals, {});
-    ReportedAcceptance& all = of(Kind::llama_totals, 0, name);
+    ReportedAcceptance& all = of(LogKind::llama_totals, 0, name);
     all.restarts = server.restarts();
     all.rounds += grown.rounds;
     all.accepted += grown.accepted;
@@ -133,7 +133,7 @@ void LogReader::read_spec_bench(std::string_view line) {
     const auto at = std::find(columns_.begin(), columns_.end(), name);
     return at == columns_.end() ? std::string() : cells[static_cast<std::size_t>(at - columns_.begin())];
   };
-  static constexpr Reader kReader = {Kind::llama_spec_bench,
+  static constexpr Reader kReader = {LogKind::llama_spec_bench,
                                      Form::line,
                                      "",
                                      "",
@@ -154,14 +154,14 @@ void LogReader::read_spec_bench(std::string_view line) {
   const std::string rounds = cell("rounds");
   const std::string accepted = cell("accepted");
   const std::string length = cell("a.len");
-  take_cell(Role::rounds, count_behind(rounds, ""));
-  take_cell(Role::accepted, count_behind(accepted, ""));
-  take_cell(Role::drafted, count_behind(accepted, "/"));
-  take_cell(Role::length, number_behind(length, ""));
+  take_cell(Role::rounds, count_after(rounds, ""));
+  take_cell(Role::accepted, count_after(accepted, ""));
+  take_cell(Role::drafted, count_after(accepted, "/"));
+  take_cell(Role::length, number_after(length, ""));
   const std::string rates = cell("pos accept");
   std::string_view rest = rates;
   for (std::size_t at = 0; at < kMostPositions; ++at) {
-    take_cell(Role::shares, number_behind(rest, ""), at, 0.01);
+    take_cell(Role::shares, number_after(rest, ""), at, 0.01);
     const std::size_t end = rest.find('%');
     if (end == std::string_view::npos) break;
     rest.remove_prefix(end + 1);

@@ -64,7 +64,7 @@ void LogReader::add_sample(ReportedAcceptance& acceptance, const Sample& sample)
   samples.push_back(sample);
 }
 
-ReportedAcceptance& LogReader::of(Kind kind, int draft_length, const std::string& name) {
+ReportedAcceptance& LogReader::of(LogKind kind, int draft_length, const std::string& name) {
   const auto known = std::find_if(contents_.found.begin(), contents_.found.end(), [&](const ReportedAcceptance& one) {
     return one.kind == kind && one.draft_length == draft_length && one.name == name;
   });
@@ -275,10 +275,10 @@ void LogReader::add_report(const Reader& reader, Report& report) {
   const std::vector<double>& shares = report.list(Role::shares);
   const auto said = static_cast<std::size_t>(std::max(0.0, std::min(report.number(Role::draft_length), double{kMostPositions})));
   const bool tree = report.has(Role::verified) && report.number(Role::verified) != static_cast<double>(said) + 1.0;
-  const std::size_t length = tree                                  ? 0
-                             : report.has(Role::draft_length)      ? said
-                             : reader.kind == Kind::llama_requests ? 0  // its drafts have any length
-                                                                   : shares.size();
+  const std::size_t length = tree                                     ? 0
+                             : report.has(Role::draft_length)         ? said
+                             : reader.kind == LogKind::llama_requests ? 0  // its drafts have any length
+                                                                      : shares.size();
   ReportedAcceptance& all = of(reader.kind, static_cast<int>(length), report.name);
   seen(all);
   if (const std::string what = contradiction(reader, report); !what.empty()) contradict(all, what);
@@ -307,7 +307,7 @@ void LogReader::add_report(const Reader& reader, Report& report) {
   all.accepted += now.sample.accepted - before.sample.accepted;
   all.drafted += now.drafted - before.drafted;
   all.some_without_drafted |= !report.has(Role::drafted);
-  all.some_without_positions |= now.accepted_at.empty() && reader.kind != Kind::llama_requests;  // they are on the next line
+  all.some_without_positions |= now.accepted_at.empty() && reader.kind != LogKind::llama_requests;  // they are on the next line
   if (all.accepted_at.size() < now.accepted_at.size()) all.accepted_at.resize(now.accepted_at.size(), 0.0);
   for (std::size_t i = 0; i < now.accepted_at.size(); ++i)
     all.accepted_at[i] += now.accepted_at[i] - (i < before.accepted_at.size() ? before.accepted_at[i] : 0.0);

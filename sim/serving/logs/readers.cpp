@@ -53,7 +53,7 @@ std::string_view skip_to_cell(std::string_view text) {
 // "0: 25%   1: 18%   >=8: 3%".
 void take_buckets(std::string_view text, const KeyedFigure& figure, Report& report) {
   while (const auto colon = behind(text, ":")) {
-    const auto share = number_behind(*colon, "");
+    const auto share = number_after(*colon, "");
     const std::size_t at = report.list(figure.role).size();
     if (!share || !report.take(figure.role, *share * figure.scale, at)) {
       report.bad_figure = figure.key;
@@ -76,7 +76,7 @@ bool take_figure(const KeyedFigure& figure, std::string_view key, std::string_vi
     if (at == std::string_view::npos) return false;
     const std::string_view before = trimmed(text.substr(0, at));
     const std::size_t from = before.find_last_not_of("0123456789.");
-    const auto value = number_behind(before.substr(from == std::string_view::npos ? 0 : from + 1), "");
+    const auto value = number_after(before.substr(from == std::string_view::npos ? 0 : from + 1), "");
     return value && report.take(figure.role, *value * figure.scale, 0) ? true : bad();
   }
   if (figure.role == Role::share_histogram) {
@@ -90,20 +90,20 @@ bool take_figure(const KeyedFigure& figure, std::string_view key, std::string_vi
     const auto rest = find(name);
     if (!rest) return false;
     key = name;
-    const auto value = number_behind(*rest, "");
+    const auto value = number_after(*rest, "");
     return value && report.take(figure.role, *value * figure.scale, at) ? true : bad();
   }
   const auto rest = find(key);
   if (!rest) return false;
   if (is_list(figure.role)) {
-    const auto rates = rates_behind(*rest, "");
+    const auto rates = rates_after(*rest, "");
     if (!rates) return bad();
     for (std::size_t i = 0; i < rates->size(); ++i) report.take(figure.role, (*rates)[i], i);
     // A list in brackets without its end was cut.
     return key.ends_with('(') && rest->find(')') == std::string_view::npos ? bad() : true;
   }
   const std::string_view cell = as_name ? skip_to_cell(*rest) : *rest;
-  const auto value = number_behind(cell, "");
+  const auto value = number_after(cell, "");
   if (value && report.take(figure.role, *value * figure.scale, 0)) return true;
   return as_name ? false : bad();  // of a block, another line may have it
 }
@@ -197,13 +197,13 @@ std::span<const Reader> readers() {
       // since the line before, the length is 1 + accepted / drafts, the rates are of all drafts. Earlier versions begin with
       // "Draft acceptance rate: 85.4%"; the first have neither length nor rates. LMDeploy prints the same
       // (lmdeploy/metrics/loggers.py).
-      Reader{Kind::vllm_log, Form::line, "SpecDecoding metrics:", "", "Per-position acceptance rate:",
+      Reader{LogKind::vllm_log, Form::line, "SpecDecoding metrics:", "", "Per-position acceptance rate:",
        {R::accepted, R::drafted},
        {{{R::length, "Mean acceptance length:"}, {R::accepted, "Accepted:"}, {R::drafted, "Drafted:"},
         {R::shares, "Per-position acceptance rate:"}}},
        false, 0.0005},
       // vLLM V0 (vllm/spec_decode/metrics.py of v0.6.3), totals since the engine started. Up to v0.5.3 it prints "tokens tokens".
-      Reader{Kind::vllm_v0_log, Form::line, "Speculative metrics:", "Number of speculative tokens", "",
+      Reader{LogKind::vllm_v0_log, Form::line, "Speculative metrics:", "Number of speculative tokens", "",
        {R::draft_length, R::accepted, R::drafted, R::emitted},
        {{{R::draft_length, "Number of speculative tokens:"},
         {R::accepted, "Number of accepted tokens:"},
@@ -212,59 +212,59 @@ std::span<const Reader> readers() {
         {R::rate, "Draft acceptance rate:"}}},
        false, 0.0, 0.0051, &LogReader::take_vllm_v0},
       // The first version of V1 (before vllm-project/vllm#15902), counts of an interval.
-      Reader{Kind::vllm_log, Form::line, "Speculative metrics:", "", "",
+      Reader{LogKind::vllm_log, Form::line, "Speculative metrics:", "", "",
        {R::accepted, R::drafted},
        {{{R::accepted, "Number of accepted tokens:"}, {R::drafted, "Number of draft tokens:"}}}},
       // python/sglang/srt/managers/scheduler_metrics_mixin.py, log_decode_stats.
-      Reader{Kind::sglang_log, Form::line, "Decode batch", "accept len:", "gen throughput",
+      Reader{LogKind::sglang_log, Form::line, "Decode batch", "accept len:", "gen throughput",
        {R::rough_length, R::running},
        {{{R::rough_length, "accept len:"}, {R::running, "#running-req:"}, {R::rate, "accept rate:"}}},
        false, 0.0, 0.0051, &LogReader::take_sglang},
       // llama.cpp's server for each request (tools/server/server-context.cpp, server_slot::print_timings), in three versions; the
       // newest prints the rates with -lv 4 on the next line.
-      Reader{Kind::llama_requests, Form::line, "draft acceptance rate = ", "", "generated)",
+      Reader{LogKind::llama_requests, Form::line, "draft acceptance rate = ", "", "generated)",
        {R::accepted, R::drafted}, {{{R::accepted, "("}, {R::drafted, "accepted /"}}},
        true, 0.0, 0.0051, &LogReader::take_llama_request},
-      Reader{Kind::llama_requests, Form::line, "draft acceptance = ", "", "generated)",
+      Reader{LogKind::llama_requests, Form::line, "draft acceptance = ", "", "generated)",
        {R::accepted, R::drafted},
        {{{R::accepted, "("}, {R::drafted, "accepted /"}, {R::length, "mean acceptance length ="}, {R::length, "mean len ="},
         {R::shares, "acceptance rate per position = ("}}},
        true, 0.0005, 0.0051, &LogReader::take_llama_request},
       // Totals of a drafter since the server's start (common/speculative.cpp, common_speculative_print_stats).
-      Reader{Kind::llama_totals, Form::line, "statistics ", "#gen drafts", "",
+      Reader{LogKind::llama_totals, Form::line, "statistics ", "#gen drafts", "",
        {R::rounds, R::drafted, R::accepted},
        {{{R::rounds, "#gen drafts ="}, {R::drafted, "#gen tokens ="}, {R::accepted, "#acc tokens ="},
         {R::shares, "#acc rate/pos = ("}}},
        false, 0.0005, 0.0051, &LogReader::take_llama_totals},
       // The examples speculative and speculative-simple of llama.cpp, one figure per line.
-      Reader{Kind::llama_example, Form::block, "", "", "",
+      Reader{LogKind::llama_example, Form::block, "", "", "",
        {R::accepted, R::emitted, R::drafted},
        {{{R::emitted, "n_predict"}, {R::drafted, "n_drafted"}, {R::accepted, "n_accept"}}}},
       // tabbyAPI with ExLlamaV3 (common/gen_logging.py, commit e632af41). A pass emits one token that was no draft.
-      Reader{Kind::tabby_answers, Form::block, "", "", "",
+      Reader{LogKind::tabby_answers, Form::block, "", "", "",
        {R::accepted, R::drafted},
        {{{R::emitted, "^tokens generated in"}, {R::accepted, "Draft:"}, {R::drafted, "^tokens accepted ("}}}, true},
       // vllm bench serve (vllm/benchmarks/serve.py): differences of the server's counters before and after the run.
-      Reader{Kind::vllm_bench, Form::block, "====================", "", "",
+      Reader{LogKind::vllm_bench, Form::block, "====================", "", "",
        {R::rounds, R::drafted, R::accepted},
        {{{R::length, "Acceptance length:"}, {R::rounds, "Drafts:"}, {R::drafted, "Draft tokens:"}, {R::accepted, "Accepted tokens:"},
         {R::shares, "Position {}:", kPercent}}},
        false, 0.00005},
       // The summary of vLLM's examples/offline_inference/spec_decode.py (v0.11.0); v0.9 only has the lengths and rates.
-      Reader{Kind::vllm_offline, Form::block, "", "", "",
+      Reader{LogKind::vllm_offline, Form::block, "", "", "",
        {R::length},
        {{{R::rounds, "num_drafts:"}, {R::drafted, "num_draft_tokens:"}, {R::accepted, "num_accepted_tokens:"},
         {R::length, "mean acceptance length:"}, {R::shares, "acceptance at token {}:"}}},
        false, 0.005},
       // python/sglang/bench_serving.py: the server's mean length.
-      Reader{Kind::sglang_bench, Form::block, "", "", "",
+      Reader{LogKind::sglang_bench, Form::block, "", "", "",
        {R::rough_length, R::emitted}, {{{R::emitted, "Total generated tokens:"}, {R::rough_length, "Accept length:"}}}},
       // tensorrt_llm/serve/scripts/benchmark_serving.py: a mean over requests.
-      Reader{Kind::trtllm_bench_serving, Form::block, "", "", "",
+      Reader{LogKind::trtllm_bench_serving, Form::block, "", "", "",
        {R::rough_length, R::emitted},
        {{{R::emitted, "Total generated tokens:"}, {R::rough_length, "Mean Avg Decoded Tokens per Iter:"}}}},
       // AIPerf's console table "Spec Decode" and its CSV (aiperf/metrics/types/spec_decode_metrics.py, ai-dynamo/aiperf#1191).
-      Reader{Kind::aiperf_report, Form::block, "", "", "",
+      Reader{LogKind::aiperf_report, Form::block, "", "", "",
        {R::length},
        {{{R::length, "Token-Weighted Acceptance Length"}, {R::length, "Token-Wtd Accept Len"},
         {R::rate, "Overall Draft Acceptance Rate", kPercent}, {R::rate, "Overall Draft Accept Rate", kPercent},
@@ -274,58 +274,58 @@ std::span<const Reader> readers() {
         {R::share_histogram, "Accepted drafts per step (% of steps):", kPercent}}},
        false, 0.005},
       // vLLM's answers with --per-request-spec-decode-metrics (vllm-project/vllm#48915), under both names that it has had.
-      Reader{Kind::vllm_answers, Form::object, "speculative_decoding", "", "",
+      Reader{LogKind::vllm_answers, Form::object, "speculative_decoding", "", "",
        {R::histogram}, kAnswer, true},
-      Reader{Kind::vllm_answers, Form::object, "speculative_decoding_stats", "", "",
+      Reader{LogKind::vllm_answers, Form::object, "speculative_decoding_stats", "", "",
        {R::histogram}, kAnswer, true},
       // The same in AIPerf's profile_export.jsonl.
-      Reader{Kind::aiperf_records, Form::object, "spec_decode_acceptance", "", "",
+      Reader{LogKind::aiperf_records, Form::object, "spec_decode_acceptance", "", "",
        {R::histogram}, kAnswer, true},
       // AIPerf's profile_export_aiperf.json, of a run.
-      Reader{Kind::aiperf_report, Form::document, "", "", "",
+      Reader{LogKind::aiperf_report, Form::document, "", "", "",
        {R::rounds},
        {{{R::rounds, "total_spec_decode_steps.avg"}, {R::accepted, "total_accepted_draft_tokens.avg"},
         {R::drafted, "total_draft_tokens.avg"}, {R::histogram, "pooled_spec_decode_acceptance_histogram"},
         {R::length, "spec_decode_token_weighted_acceptance_length.avg"}}}},
       // TensorRT-LLM's iteration statistics as /metrics, LLM.get_stats() and the executor's log give them, each of one step.
-      Reader{Kind::trtllm_steps, Form::object, "specDecodingStats", "", "",
+      Reader{LogKind::trtllm_steps, Form::object, "specDecodingStats", "", "",
        {R::drafted, R::accepted},
        {{{R::drafted, "numDraftTokens"}, {R::accepted, "numAcceptedTokens"}, {R::rounds, "numRequestsWithDraftTokens"},
         {R::length, "acceptanceLength"}}},
        false, 0.0, 0.02},
       // SGLang's meta_info in answers and in "Finish:" lines (sgl-project/sglang#3152, #11441, #18332), and sglext's
       // spec_tokens_details (#33518). completion_tokens may hold a token of the prompt's pass.
-      Reader{Kind::sglang_answers, Form::object, "", "", "",
+      Reader{LogKind::sglang_answers, Form::object, "", "", "",
        {R::rounds},
        {{{R::rounds, "spec_verify_ct"}, {R::emitted, "completion_tokens"}, {R::rough_length, "spec_accept_length"},
         {R::accepted, "spec_accept_token_num"}, {R::accepted, "spec_num_correct_drafts"}, {R::accepted, "spec_accepted_drafts"},
         {R::drafted, "spec_draft_token_num"}, {R::drafted, "spec_num_proposed_drafts"}, {R::drafted, "spec_proposed_drafts"},
         {R::histogram, "spec_accept_histogram"}, {R::histogram, "spec_correct_drafts_histogram"}}}, true},
       // SGLang's /get_server_info and /server_info: the mean length since its start, by rank.
-      Reader{Kind::sglang_server_info, Form::document, "", "", "",
+      Reader{LogKind::sglang_server_info, Form::document, "", "", "",
        {R::rough_length},
        {{{R::rough_length, "avg_spec_accept_length"}, {R::draft_length, "speculative_num_steps"},
         {R::verified, "speculative_num_draft_tokens"}}}},
       // The JSON that vllm bench serve saves (--save-result).
-      Reader{Kind::vllm_bench, Form::object, "", "", "",
+      Reader{LogKind::vllm_bench, Form::object, "", "", "",
        {R::rounds, R::drafted, R::accepted},
        {{{R::rounds, "spec_decode_num_drafts"}, {R::drafted, "spec_decode_draft_tokens"}, {R::accepted, "spec_decode_accepted_tokens"},
         {R::length, "spec_decode_acceptance_length"}, {R::shares, "spec_decode_per_position_acceptance_rates"}}},
        false, 0.00005},
       // The JSON lines that sglang.bench_serving saves.
-      Reader{Kind::sglang_bench, Form::object, "", "", "",
+      Reader{LogKind::sglang_bench, Form::object, "", "", "",
        {R::rough_length, R::emitted}, {{{R::rough_length, "accept_length"}, {R::emitted, "total_output_tokens"}}}},
       // llama.cpp's answers (/completion and /v1/chat/completions), whole, or in pieces with timings_per_token.
-      Reader{Kind::llama_answers, Form::object, "", "", "",
+      Reader{LogKind::llama_answers, Form::object, "", "", "",
        {R::accepted, R::drafted},
        {{{R::emitted, "predicted_n"}, {R::drafted, "draft_n"}, {R::accepted, "draft_n_accepted"}}}, true},
       // Answers of Spec-Bench (evaluation/eval.py) and of others in its form: emitted tokens of each round.
-      Reader{Kind::answer_files, Form::object, "", "", "", {R::histogram}, {{{R::emitted_each, "accept_lengths"}}}, true},
+      Reader{LogKind::answer_files, Form::object, "", "", "", {R::histogram}, {{{R::emitted_each, "accept_lengths"}}}, true},
       // EAGLE's answers (eagle/evaluation/gen_ea_answer_*.py): the tokens of each turn and the number of its last round.
-      Reader{Kind::answer_files, Form::object, "", "", "",
+      Reader{LogKind::answer_files, Form::object, "", "", "",
        {R::last_round, R::emitted}, {{{R::last_round, "idxs"}, {R::emitted, "new_tokens"}}}, true},
       // tabbyAPI's usage (theroyallab/tabbyAPI#452), under OpenAI's names.
-      Reader{Kind::tabby_answers, Form::object, "", "", "",
+      Reader{LogKind::tabby_answers, Form::object, "", "", "",
        {R::rejected, R::accepted, R::emitted},
        {{{R::accepted, "accepted_prediction_tokens"}, {R::rejected, "rejected_prediction_tokens"}, {R::emitted, "completion_tokens"}}},
        true},
@@ -388,7 +388,7 @@ std::string missing_figures(const Reader& reader, const Report& report) {
   for (const Role role : reader.needs())
     if (!report.has(role)) return fmt::format("no number after \"{}\"", key_of(role));
   const std::string closes = report.broken ? without_spaces(reader.closes) : reader.closes;
-  const bool without_lengths = reader.kind == Kind::vllm_log && !report.has(Role::length);  // its first version
+  const bool without_lengths = reader.kind == LogKind::vllm_log && !report.has(Role::length);  // its first version
   if (!without_lengths && report.line.find(closes) == std::string_view::npos)
     return fmt::format("it ends before \"{}\"", reader.closes);
   return "";

@@ -81,7 +81,7 @@ enum class Form {
 };
 
 struct Reader {
-  Kind kind;
+  LogKind kind;
   Form form;
   // A line has this text before its figures; an object has this key ("": any); a block ends with a line that has it ("": no end
   // line).

@@ -8,40 +8,40 @@ namespace specsim::logs {
 namespace {
 
 struct KindText {
-  Kind kind;
+  LogKind kind;
   const char* server;
   const char* text;
 };
 constexpr std::array<KindText, 26> kKinds = {{
-    {Kind::vllm_log, "vllm", "vLLM's \"SpecDecoding metrics\" lines"},
-    {Kind::vllm_v0_log, "vllm", "vLLM's \"Speculative metrics\" lines (V0 engine)"},
-    {Kind::vllm_counters, "vllm", "vLLM's counters vllm:spec_decode_*"},
-    {Kind::vllm_v0_counters, "vllm", "vLLM's counters vllm:spec_decode_* (V0 engine)"},
-    {Kind::vllm_bench, "vllm", "vllm bench serve's report"},
-    {Kind::vllm_offline, "vllm", "the summary of vLLM's spec_decode.py"},
-    {Kind::vllm_answers, "vllm", "speculative_decoding in vLLM's answers"},
-    {Kind::sglang_log, "sglang", "SGLang's \"Decode batch\" lines"},
-    {Kind::sglang_gauges, "sglang", "SGLang's gauges sglang:spec_*"},
-    {Kind::sglang_bench, "sglang", "sglang.bench_serving's report"},
-    {Kind::sglang_answers, "sglang", "meta_info of SGLang's answers"},
-    {Kind::sglang_server_info, "sglang", "SGLang's server info"},
-    {Kind::llama_requests, "llama.cpp", "llama.cpp's \"draft acceptance\" lines"},
-    {Kind::llama_totals, "llama.cpp", "llama.cpp's \"statistics\" lines"},
-    {Kind::llama_example, "llama.cpp", "llama-speculative's totals"},
-    {Kind::llama_answers, "llama.cpp", "timings in llama.cpp's answers"},
-    {Kind::llama_spec_bench, "llama.cpp", "llama-spec-bench's table"},
-    {Kind::trtllm_steps, "tensorrt-llm", "TensorRT-LLM's specDecodingStats"},
-    {Kind::trtllm_counters, "tensorrt-llm", "TensorRT-LLM's counters trtllm_spec_decode_*"},
-    {Kind::trtllm_bench, "tensorrt-llm", "trtllm-bench's report"},
-    {Kind::trtllm_bench_serving, "tensorrt-llm", "TensorRT-LLM's benchmark_serving report"},
-    {Kind::lmdeploy_counters, "lmdeploy", "LMDeploy's counters lmdeploy:spec_decode_*"},
-    {Kind::tabby_answers, "tabbyapi", "drafts in tabbyAPI's answers"},
-    {Kind::aiperf_report, "aiperf", "AIPerf's report"},
-    {Kind::aiperf_records, "aiperf", "spec_decode_acceptance in AIPerf's records"},
-    {Kind::answer_files, "spec-bench", "answers of Spec-Bench or EAGLE"},
+    {LogKind::vllm_log, "vllm", "vLLM's \"SpecDecoding metrics\" lines"},
+    {LogKind::vllm_v0_log, "vllm", "vLLM's \"Speculative metrics\" lines (V0 engine)"},
+    {LogKind::vllm_counters, "vllm", "vLLM's counters vllm:spec_decode_*"},
+    {LogKind::vllm_v0_counters, "vllm", "vLLM's counters vllm:spec_decode_* (V0 engine)"},
+    {LogKind::vllm_bench, "vllm", "vllm bench serve's report"},
+    {LogKind::vllm_offline, "vllm", "the summary of vLLM's spec_decode.py"},
+    {LogKind::vllm_answers, "vllm", "speculative_decoding in vLLM's answers"},
+    {LogKind::sglang_log, "sglang", "SGLang's \"Decode batch\" lines"},
+    {LogKind::sglang_gauges, "sglang", "SGLang's gauges sglang:spec_*"},
+    {LogKind::sglang_bench, "sglang", "sglang.bench_serving's report"},
+    {LogKind::sglang_answers, "sglang", "meta_info of SGLang's answers"},
+    {LogKind::sglang_server_info, "sglang", "SGLang's server info"},
+    {LogKind::llama_requests, "llama.cpp", "llama.cpp's \"draft acceptance\" lines"},
+    {LogKind::llama_totals, "llama.cpp", "llama.cpp's \"statistics\" lines"},
+    {LogKind::llama_example, "llama.cpp", "llama-speculative's totals"},
+    {LogKind::llama_answers, "llama.cpp", "timings in llama.cpp's answers"},
+    {LogKind::llama_spec_bench, "llama.cpp", "llama-spec-bench's table"},
+    {LogKind::trtllm_steps, "tensorrt-llm", "TensorRT-LLM's specDecodingStats"},
+    {LogKind::trtllm_counters, "tensorrt-llm", "TensorRT-LLM's counters trtllm_spec_decode_*"},
+    {LogKind::trtllm_bench, "tensorrt-llm", "trtllm-bench's report"},
+    {LogKind::trtllm_bench_serving, "tensorrt-llm", "TensorRT-LLM's benchmark_serving report"},
+    {LogKind::lmdeploy_counters, "lmdeploy", "LMDeploy's counters lmdeploy:spec_decode_*"},
+    {LogKind::tabby_answers, "tabbyapi", "drafts in tabbyAPI's answers"},
+    {LogKind::aiperf_report, "aiperf", "AIPerf's report"},
+    {LogKind::aiperf_records, "aiperf", "spec_decode_acceptance in AIPerf's records"},
+    {LogKind::answer_files, "spec-bench", "answers of Spec-Bench or EAGLE"},
 }};
 
-const KindText& text_of(Kind kind) {
+const KindText& text_of(LogKind kind) {
   return *std::find_if(kKinds.begin(), kKinds.end(), [&](const KindText& one) { return one.kind == kind; });
 }
 
@@ -57,9 +57,9 @@ const std::vector<std::string>& server_names() {
   return names;
 }
 
-std::string server_name(Kind kind) { return text_of(kind).server; }
+std::string server_name(LogKind kind) { return text_of(kind).server; }
 
-std::string describe(Kind kind) { return text_of(kind).text; }
+std::string describe(LogKind kind) { return text_of(kind).text; }
 
 void RisingCounts::see(const std::string& name, double value, double& total, bool derived) {
   now_[name] = {value, &total, derived};

@@ -15,7 +15,7 @@
 
 namespace specsim::logs {
 
-enum class Kind {
+enum class LogKind {
   vllm_log,       // "SpecDecoding metrics:" of vLLM's V1 engine, counts of the interval since the line before
   vllm_v0_log,    // "Speculative metrics:" of vLLM's V0 engine, totals since its start
   vllm_counters,  // vllm:spec_decode_* of /metrics, totals
@@ -45,9 +45,9 @@ enum class Kind {
 };
 // The servers whose logs are supported, and which of them writes a kind.
 const std::vector<std::string>& server_names();
-std::string server_name(Kind kind);
+std::string server_name(LogKind kind);
 // "SpecDecoding metrics lines of vLLM".
-std::string describe(Kind kind);
+std::string describe(LogKind kind);
 
 // One line's share, or a counter's growth: rounds that had a draft, the draft tokens that they accepted, and how many draft
 // tokens were judged until a rejection or the end (0 if positions are not given).
@@ -59,7 +59,7 @@ struct Sample {
 
 // Sums over all lines of one kind and one draft length; lines weigh by their rounds.
 struct ReportedAcceptance {
-  Kind kind = Kind::vllm_log;
+  LogKind kind = LogKind::vllm_log;
   std::string name;           // distinguishes it from others of its kind: llama.cpp's drafter, a model; "" if nothing does
   int draft_length = 0;       // 0: not in the text
   bool drafts_whole = false;  // every round drafted draft_length tokens
@@ -225,7 +225,7 @@ class LogReader : private JsonUser {
     std::map<std::string, double, std::less<>> length;
   };
 
-  ReportedAcceptance& of(Kind kind, int draft_length, const std::string& name = "");
+  ReportedAcceptance& of(LogKind kind, int draft_length, const std::string& name = "");
   void seen(ReportedAcceptance& acceptance);
   void contradict(ReportedAcceptance& acceptance, const std::string& what);
   void cannot_read(const std::string& why);
@@ -254,7 +254,7 @@ class LogReader : private JsonUser {
   bool read_counter(std::string_view line);
   void finish_sglang();
   void finish_sglang_gauges();
-  void finish_sglang_lines(Kind kind, const std::vector<SglangLine>& lines, double rounding, int told);
+  void finish_sglang_lines(LogKind kind, const std::vector<SglangLine>& lines, double rounding, int told);
   void finish_counters();
   void finish_vllm_counters(const Counters& counters);
   void finish_vllm_v0_counters(const Counters& counters);
@@ -275,7 +275,7 @@ class LogReader : private JsonUser {
   std::size_t name_bytes_ = 0;                          // of the counters that servers_ know
   // by the data that distinguishes servers: labels, llama.cpp, a draft length
   std::map<std::string, RisingCounts> servers_;
-  std::map<std::pair<Kind, std::string>, Counters> counters_;  // by the label model_name, as text
+  std::map<std::pair<LogKind, std::string>, Counters> counters_;  // by the label model_name, as text
   std::vector<SglangLine> sglang_;
   std::vector<SglangLine> sglang_scrapes_;
   std::map<std::string, SglangGauges> gauges_now_;     // by labels, of the scrape that is being read

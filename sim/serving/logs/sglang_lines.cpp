@@ -49,11 +49,11 @@ void LogReader::take_sglang(const Reader& /*reader*/, Report& report) {
     cannot_read(fmt::format("more than {} lines of SGLang in one log", kMostSglangLines));
     return;
   }
-  seen(of(Kind::sglang_log, 0));
+  seen(of(LogKind::sglang_log, 0));
   sglang_.push_back({std::max(report.number(Role::running), 1.0), length, report.number(Role::rate)});
 }
 
-void LogReader::finish_sglang() { finish_sglang_lines(Kind::sglang_log, sglang_, 0.0051, 0); }
+void LogReader::finish_sglang() { finish_sglang_lines(LogKind::sglang_log, sglang_, 0.0051, 0); }
 
 bool LogReader::read_sglang_gauge(std::string_view line) {
   const auto read = metric_line(line, "sglang:");
@@ -77,7 +77,7 @@ bool LogReader::read_sglang_gauge(std::string_view line) {
   }
   if (!std::isnan(gauges_now_[read->labels].*gauge)) end_scrape(read->labels);
   gauges_now_[read->labels].*gauge = read->value;
-  if (gauge == &SglangGauges::length) seen(of(Kind::sglang_gauges, 0));
+  if (gauge == &SglangGauges::length) seen(of(LogKind::sglang_gauges, 0));
   return true;
 }
 
@@ -108,12 +108,12 @@ void LogReader::finish_sglang_gauges() {
         sglang_shapes_.size() == 1 && draft_tokens == steps + 1.0 && steps >= 1.0 && steps <= double{kLongestSglangDraft};
     told = chains ? static_cast<int>(steps) : -1;
   }
-  finish_sglang_lines(Kind::sglang_gauges, sglang_scrapes_, 1e-4, told);
+  finish_sglang_lines(LogKind::sglang_gauges, sglang_scrapes_, 1e-4, told);
 }
 
 // `rounding`: largest rounding error of a printed figure. `told`: the draft length in the text; -1 if the text shows that there
 // is none (a tree, or lengths that change); 0 if it is not in the text.
-void LogReader::finish_sglang_lines(Kind kind, const std::vector<SglangLine>& lines, double rounding, int told) {
+void LogReader::finish_sglang_lines(LogKind kind, const std::vector<SglangLine>& lines, double rounding, int told) {
   if (lines.empty()) return;
   // The draft length K for which every line's rate follows from its length, up to the rounding of both.
   const auto fits = [&](int length, bool with_root) {

@@ -22,7 +22,7 @@ constexpr double kTwoDecimals = 0.0051;      // largest rounding error of a figu
 }  // namespace
 
 bool LogReader::read_trtllm_bench(std::string_view line) {
-  if (const auto requests = count_behind(line, "Number of requests:")) {
+  if (const auto requests = count_after(line, "Number of requests:")) {
     end_trtllm_report();
     trtllm_report_.requests = *requests;
     return true;
@@ -32,7 +32,7 @@ bool LogReader::read_trtllm_bench(std::string_view line) {
                                {"[DAR] ", &trtllm_report_.rate},
                                {"[AL] ", &trtllm_report_.length}}) {
     const auto text = behind(line, key);
-    const auto value = text ? number_behind(*text, ":") : std::nullopt;
+    const auto value = text ? number_after(*text, ":") : std::nullopt;
     if (!value) continue;
     const std::string name(trimmed(text->substr(0, text->find(':'))));
     if (name.size() <= kLongestName && (figures->contains(name) || figures->size() < kMostStatistics)) (*figures)[name] = *value;
@@ -65,7 +65,7 @@ void LogReader::end_trtllm_report() {
   int fitting = 0;
   for (int length = 1; length <= kLongestBenchDraft && !report.rate.empty() && !report.length.empty(); ++length)
     if (fits(length) && fitting++ == 0) found = length;
-  ReportedAcceptance& all = of(Kind::trtllm_bench, fitting == 1 ? found : 0);
+  ReportedAcceptance& all = of(LogKind::trtllm_bench, fitting == 1 ? found : 0);
   if (all.lines++ == 0) all.first_line = report.line;
   all.last_line = report.line;
   const double requests = report.requests > 0.0 ? report.requests : 1.0;

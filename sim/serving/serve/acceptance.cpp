@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -55,9 +56,13 @@ class RateAcceptance final : public Acceptance {
     }
     return sum;
   }
-
- private:
-  [[nodiscard]] std::size_t class_of(arrivals::RequestId request) const {
+  [[nodiscard]] std::vector<std::string> classes() const override {
+    std::vector<std::string> names;
+    if (classes_.size() > 1)
+      for (const Class& one : classes_) names.push_back(one.name.empty() ? std::to_string(names.size() + 1) : one.name);
+    return names;
+  }
+  [[nodiscard]] std::size_t class_of(arrivals::RequestId request) const override {
     if (classes_.size() == 1) return 0;
     const rng::Block block = rng::philox4x32_10({rng::counter_word0(rng::Purpose::start, 0), 0, request, 0}, key_);
     const double u = 0x1.0p-32 * block[0];
@@ -65,6 +70,8 @@ class RateAcceptance final : public Acceptance {
     while (at + 1 < classes_.size() && u >= classes_[at].up_to) ++at;
     return at;
   }
+
+ private:
   std::vector<Class> classes_;
   rng::Key key_;
   std::vector<std::vector<std::uint64_t>> limits_;  // [class][place]: of 2^32

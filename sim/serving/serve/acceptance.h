@@ -31,8 +31,8 @@ class Rounds {
   virtual ~Rounds() = default;
   // Estimates for each of the `drafted` tokens after output token number `emitted`, before it is drawn; empty if there are none.
   // Valid until the next call for this request.
-  virtual std::span<const draft::LengthPolicy::Outlook> outlooks(arrivals::RequestId /*request*/, std::uint32_t /*emitted*/,
-                                                                 std::uint32_t /*drafted*/) {
+  virtual std::span<const draft::LengthPolicy::TokenForecast> forecasts(arrivals::RequestId /*request*/,
+                                                                        std::uint32_t /*emitted*/, std::uint32_t /*drafted*/) {
     return {};
   }
   // How many of the first `verified` of them are accepted. Every token after the first is emitted by a round, also without
@@ -53,6 +53,10 @@ class Acceptance {
                                                std::uint32_t drafted) const = 0;
   // Expected tokens of a round that drafts this many, its last token included; policies plan with it.
   [[nodiscard]] virtual double tokens_per_round(int draft_length) const = 0;
+
+  // Classes of requests with rates of their own: their names, and the class of a request. Empty: all are of one class.
+  [[nodiscard]] virtual std::vector<std::string> classes() const { return {}; }
+  [[nodiscard]] virtual std::size_t class_of(arrivals::RequestId /*request*/) const { return 0; }
 
   // ---- if a round verifies only a part of its draft ----
   [[nodiscard]] virtual bool knows(draft::Confidence confidence) const { return confidence == draft::Confidence::history; }
@@ -89,6 +93,7 @@ struct ClassRates {
     double up_to = 1.0;  // share of requests up to and with this class
     PlaceRates rates;
     bool everywhere = false;  // the config gives one rate for all places, so that it holds for drafts of any length
+    std::string name = {};
   };
   std::vector<Class> classes;
 };
@@ -140,9 +145,9 @@ std::unique_ptr<Acceptance> executed_acceptance(const spec::Cell& cell, const st
                                                 std::uint32_t tokens, bool cut = false);
 // Whether a server may verify a part of the drafts of the cell's method, and which estimates it may use for this.
 bool executed_cuts(const spec::Cell& cell);
-bool executed_knows(const spec::Cell& cell, draft::Confidence confidence);
+bool executed_has_confidence(const spec::Cell& cell, draft::Confidence confidence);
 // Whether a policy of the server may choose this length for the cell's method, and whether it drafts without passes of a model.
-bool executed_offers(const spec::Cell& cell, int draft_length);
+bool executed_supports(const spec::Cell& cell, int draft_length);
 bool drafts_without_passes(const spec::Cell& cell);
 
 }  // namespace specsim::serve

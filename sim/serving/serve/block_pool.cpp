@@ -39,6 +39,13 @@ const BlockPool::Block* BlockPool::find(std::uint64_t hash) const {
   return at == by_hash_.end() ? nullptr : &at->second;
 }
 
+bool BlockPool::has_state(std::uint64_t hash) const {
+  const auto at = by_hash_.find(hash);
+  for (Block block = at == by_hash_.end() ? kNullBlock : at->second; block != kNullBlock; block = all_[block].next_same)
+    if (all_[block].has_state) return true;
+  return false;
+}
+
 void BlockPool::use(Block block) {
   if (all_[block].users++ > 0 || unlimited()) return;
   remove_free(block);
@@ -48,6 +55,7 @@ void BlockPool::use(Block block) {
 void BlockPool::forget(Block block) {
   Entry& entry = all_[block];
   entry.named = false;
+  entry.has_state = false;
   const auto first = by_hash_.find(entry.hash);
   if (first->second == block) {
     changes(entry.hash);

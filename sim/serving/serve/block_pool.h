@@ -60,6 +60,12 @@ class BlockPool {
   Block take_one();
   // Gives the block a hash under which it is found from now on.
   void name(Block block, std::uint64_t hash);
+  // With states of linear attention: the state at the block's end is saved with it, until the block is handed out again.
+  void save_state(Block block) {
+    all_[block].has_state = true;
+    changes(all_[block].hash);
+  }
+  [[nodiscard]] bool has_state(std::uint64_t hash) const;
   // A sequence gives up its blocks, the last one first; those that no other sequence uses are free from now on.
   void release(const std::vector<Block>& blocks);
   // The contents that a caller asks for repeatedly: whether find() may return something else for one of them than when they were
@@ -80,6 +86,7 @@ class BlockPool {
     Block next_same = 0;  // another block with the same hash, whose content was computed twice; the null block: none
     std::uint32_t users = 0;
     bool named = false;
+    bool has_state = false;
   };
   void append_free(Block block);
   void remove_free(Block block);

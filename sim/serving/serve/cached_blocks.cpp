@@ -12,11 +12,13 @@ constexpr std::uint64_t kOwn = std::uint64_t{1} << 63;  // content that no other
 
 std::uint64_t CachedBlocks::hash_of(arrivals::RequestId request, std::uint32_t block, const EngineState& state) {
   const arrivals::Request& asked = state.workload->requests[request];
-  const std::uint32_t per_hash = state.workload->hash_tokens / state.pool->block_tokens();
+  // A block is known by the first hash that covers its end. Of several blocks in one hash each has its own number.
+  const std::uint32_t hash_tokens = state.workload->hash_tokens;
+  const std::uint32_t per_hash = (hash_tokens + state.pool->block_tokens() - 1) / state.pool->block_tokens();
   const std::uint32_t end = (block + 1) * state.pool->block_tokens();
-  if (per_hash == 0 || end > std::max(asked.prompt, asked.hashed) || block / per_hash >= asked.hashes)
-    return kOwn | std::uint64_t{request} << 24 | block;
-  return (state.workload->hashes[asked.first_hash + block / per_hash] * per_hash + block % per_hash) & ~kOwn;
+  const std::uint32_t covering = (end - 1) / hash_tokens;
+  if (end > std::max(asked.prompt, asked.hashed) || covering >= asked.hashes) return kOwn | std::uint64_t{request} << 24 | block;
+  return (state.workload->hashes[asked.first_hash + covering] * per_hash + block % per_hash) & ~kOwn;
 }
 
 void CachedBlocks::find(arrivals::RequestId request, std::uint32_t tokens, const EngineState& state,
@@ -28,6 +30,11 @@ void CachedBlocks::find(arrivals::RequestId request, std::uint32_t tokens, const
     if (found == nullptr) break;
     hits.push_back(*found);
   }
+}
+
+void CachedBlocks::cut_to_state(arrivals::RequestId request, const EngineState& state, std::vector<BlockPool::Block>& hits) {
+  while (!hits.empty() && !state.pool->has_state(hash_of(request, static_cast<std::uint32_t>(hits.size()) - 1, state)))
+    hits.pop_back();
 }
 
 std::uint32_t CachedBlocks::among_free(const std::vector<BlockPool::Block>& hits, const BlockPool& pool) {
@@ -56,6 +63,10 @@ void CachedBlocks::name(arrivals::RequestId request, std::uint32_t tokens, Engin
     // Without a limit no request is preempted and returns to its own content, and nothing else would ever free these blocks.
     if ((hash & kOwn) != 0 && state.pool->unlimited()) continue;
     state.pool->name(own.blocks[own.named], hash);
+    // Layers with a state save it where a step ends with a block, and while they decode.
+    const std::uint32_t end = (own.named + 1) * state.pool->block_tokens();
+    if (state.saves_states && (end == tokens || end > state.at(request).prefill_target))
+      state.pool->save_state(own.blocks[own.named]);
   }
 }
 

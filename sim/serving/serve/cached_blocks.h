@@ -16,6 +16,8 @@ class CachedBlocks {
   // The longest cached prefix of a sequence, of at most this many tokens, in whole blocks.
   void find(arrivals::RequestId request, std::uint32_t tokens, const EngineState& state,
             std::vector<BlockPool::Block>& hits) const;
+  // The part of cached blocks at whose end a state is saved: for a target with layers of linear attention.
+  static void cut_to_state(arrivals::RequestId request, const EngineState& state, std::vector<BlockPool::Block>& hits);
   // How many of these are among the free blocks.
   [[nodiscard]] static std::uint32_t among_free(const std::vector<BlockPool::Block>& hits, const BlockPool& pool);
   // A sequence begins with these blocks, which the prefix cache already contains.

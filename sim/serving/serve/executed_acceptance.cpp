@@ -100,12 +100,12 @@ class PlayedRounds final : public Rounds {
  public:
   explicit PlayedRounds(const placement::RoundSource& source)
       : rounds_(source), longest_(static_cast<std::size_t>(source.draft_length)) {}
-  std::span<const draft::LengthPolicy::Outlook> outlooks(arrivals::RequestId request, std::uint32_t emitted,
-                                                         std::uint32_t drafted) override {
+  std::span<const draft::LengthPolicy::TokenForecast> forecasts(arrivals::RequestId request, std::uint32_t emitted,
+                                                                std::uint32_t drafted) override {
     Text& text = text_of(request, emitted);
-    text.outlooks.resize(longest_);
-    rounds_.draft(text.state, text.outlooks);
-    return std::span(text.outlooks).first(std::min<std::size_t>(drafted, longest_));
+    text.forecasts.resize(longest_);
+    rounds_.draft(text.state, text.forecasts);
+    return std::span(text.forecasts).first(std::min<std::size_t>(drafted, longest_));
   }
   std::uint32_t play(arrivals::RequestId request, std::uint32_t emitted, std::uint32_t verified) override {
     return rounds_.play(text_of(request, emitted).state, verified);
@@ -115,7 +115,7 @@ class PlayedRounds final : public Rounds {
  private:
   struct Text {
     placement::SingleRounds::State state;
-    std::vector<draft::LengthPolicy::Outlook> outlooks;
+    std::vector<draft::LengthPolicy::TokenForecast> forecasts;
   };
   // The request's text, written by its rounds up to output token number `emitted`; the first token comes before them.
   Text& text_of(arrivals::RequestId request, std::uint32_t emitted) {
@@ -192,7 +192,7 @@ class ExecutedBlocks final : public ExecutedAcceptance {
       : ExecutedAcceptance(std::move(played)), rounds_(std::move(rounds)), is_chain_(is_chain) {
     const int most = drafter.shape().nodes;
     for (int nodes = 0; nodes <= most; ++nodes) {
-      const draft::Work work = drafter.work(nodes);
+      const draft::BlockWork work = drafter.work(nodes);
       rows_.push_back(static_cast<std::uint32_t>(std::llround(std::ceil(work.verified_rows))) - 1);
       if (passes_.size() <= rows_.back()) passes_.resize(rows_.back() + std::size_t{1});
       const auto counted = rounds_.counted.find(static_cast<std::uint16_t>(nodes));
@@ -256,13 +256,13 @@ bool cuts_chains(const spec::Cell& cell) { return cell.drafts_chains() && cell.p
 
 }  // namespace
 
-bool executed_offers(const spec::Cell& cell, int draft_length) {
+bool executed_supports(const spec::Cell& cell, int draft_length) {
   return cuts_chains(cell) ? draft_length <= cell.draft_length() : draft_length == cell.draft_length() || draft_length == 0;
 }
 
 bool executed_cuts(const spec::Cell& cell) { return cuts_chains(cell) || spec::can_cut(cell); }
 
-bool executed_knows(const spec::Cell& cell, draft::Confidence confidence) {
+bool executed_has_confidence(const spec::Cell& cell, draft::Confidence confidence) {
   return confidence == draft::Confidence::history || spec::can_cut(cell);
 }
 

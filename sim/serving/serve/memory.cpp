@@ -18,7 +18,7 @@ constexpr double kGib = 0x1.0p30;
 
 // Blocks of a pool that fills `utilization` of the GPU's memory together with the weights.
 std::uint32_t blocks_in_memory(const config::Arguments& kv, const cost::CostModel& cost, const ServerMemory& memory,
-                               std::optional<int> draft_length, Diagnostics& diagnostics) {
+                               std::optional<int> draft_length, std::uint32_t block_tokens, Diagnostics& diagnostics) {
   const bool speculative = draft_length.has_value();
   const cost::Kept kept = speculative ? cost::Kept::both : cost::Kept::target;
   const cost::Deployment* const deployment = cost.deployment();
@@ -50,7 +50,7 @@ std::uint32_t blocks_in_memory(const config::Arguments& kv, const cost::CostMode
   const double used = none->needed_bytes() + beside + kv.number("graphs_gib") * kGib;
   const double left = memory.share == cost::MemoryShare::cache_of_rest ? (all - used) * kv.number("utilization")
                                                                        : all * kv.number("utilization") - used;
-  const double blocks = std::floor(left / (a_token * static_cast<double>(kv.integer("block"))));
+  const double blocks = std::floor(left / (a_token * static_cast<double>(block_tokens)));
   if (!(blocks >= 2.0)) {
     diagnostics.add(
         kv.where("utilization"),
@@ -65,11 +65,58 @@ std::uint32_t blocks_in_memory(const config::Arguments& kv, const cost::CostMode
   return static_cast<std::uint32_t>(std::min(blocks, kMostBlocks));
 }
 
+std::uint32_t block_of(const config::Arguments& kv, const cost::CostModel* cost, const ServerMemory& memory, int draft_length) {
+  const cost::Deployment* const deployment = cost != nullptr ? cost->deployment() : nullptr;
+  if (!kv.given("block") && memory.saves_states && deployment != nullptr && deployment->target)
+    if (const std::uint32_t tokens = cost::vllm_hybrid_block(*deployment->target, draft_length); tokens > 0) return tokens;
+  return static_cast<std::uint32_t>(kv.integer("block"));
+}
+
+std::uint32_t count_blocks(const config::Arguments& kv, const cost::CostModel* cost, const ServerMemory& memory,
+                           std::optional<int> draft_length, std::uint32_t block_tokens, Diagnostics& diagnostics) {
+  const bool speculative = draft_length.has_value();
+  if (!speculative && kv.has("plain_tokens"))
+    return static_cast<std::uint32_t>(std::max<std::int64_t>(kv.integer("plain_tokens") / block_tokens, 2));
+  std::vector<std::string> given;
+  for (const char* name : {"blocks", "tokens", "utilization"})
+    if (kv.has(name)) given.emplace_back(name);
+  const auto in_tokens = [&](const char* name) {
+    const std::int64_t blocks = kv.integer(name) / block_tokens;
+    if (blocks < 2)
+      diagnostics.add(kv.where(name), fmt::format("{} tokens are {} blocks, allowed: at least 2", kv.integer(name), blocks));
+    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(blocks, 2, static_cast<std::int64_t>(kMostBlocks)));
+  };
+  std::uint32_t blocks = kUnlimitedBlocks;
+  if (given.size() > 1) {
+    diagnostics.add(kv.where(given[1]),
+                    fmt::format("{} is given together with {}, allowed: one of blocks, tokens, utilization", given[1], given[0]));
+    return 2;
+  }
+  if (kv.has("draft_tokens") && kv.has("utilization")) {
+    diagnostics.add(kv.where("draft_tokens"),
+                    "draft_tokens is given together with utilization, which holds both caches, allowed: together with blocks "
+                    "or tokens");
+    return 2;
+  }
+  if (kv.has("blocks"))
+    blocks = static_cast<std::uint32_t>(kv.integer("blocks"));
+  else if (kv.has("utilization"))
+    blocks = cost != nullptr ? blocks_in_memory(kv, *cost, memory, draft_length, block_tokens, diagnostics) : 2;
+  else if (kv.has("tokens"))
+    blocks = in_tokens("tokens");
+  return speculative && kv.has("draft_tokens") ? std::min(blocks, in_tokens("draft_tokens")) : blocks;
+}
+
 }  // namespace
 
 const std::vector<Parameter>& kv_parameters() {
   static const std::vector<Parameter> parameters = {
-      {"block", Type::integer, "16", "tokens per block", config::between(1, 65536), {}},
+      {"block",
+       Type::integer,
+       "16",
+       "tokens per block; if omitted, vllm_v1 with prefix_caching computes it for a target that has layers with a state",
+       config::between(1, 65536),
+       {}},
       {"blocks", Type::integer, "", "blocks of the pool, one of which no sequence gets", config::between(2, kMostBlocks), {}},
       {"tokens", Type::integer, "", "the pool in tokens, as servers log it", config::between(2, 1e13), {}},
       {"draft_tokens",
@@ -109,39 +156,10 @@ const std::vector<Parameter>& kv_parameters() {
   return parameters;
 }
 
-std::uint32_t read_blocks(const config::Arguments& kv, const cost::CostModel* cost, const ServerMemory& memory,
-                          std::optional<int> draft_length, Diagnostics& diagnostics) {
-  const bool speculative = draft_length.has_value();
-  if (!speculative && kv.has("plain_tokens"))
-    return static_cast<std::uint32_t>(std::max<std::int64_t>(kv.integer("plain_tokens") / kv.integer("block"), 2));
-  std::vector<std::string> given;
-  for (const char* name : {"blocks", "tokens", "utilization"})
-    if (kv.has(name)) given.emplace_back(name);
-  const auto in_tokens = [&](const char* name) {
-    const std::int64_t blocks = kv.integer(name) / kv.integer("block");
-    if (blocks < 2)
-      diagnostics.add(kv.where(name), fmt::format("{} tokens are {} blocks, allowed: at least 2", kv.integer(name), blocks));
-    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(blocks, 2, static_cast<std::int64_t>(kMostBlocks)));
-  };
-  std::uint32_t blocks = kUnlimitedBlocks;
-  if (given.size() > 1) {
-    diagnostics.add(kv.where(given[1]),
-                    fmt::format("{} is given together with {}, allowed: one of blocks, tokens, utilization", given[1], given[0]));
-    return 2;
-  }
-  if (kv.has("draft_tokens") && kv.has("utilization")) {
-    diagnostics.add(kv.where("draft_tokens"),
-                    "draft_tokens is given together with utilization, which holds both caches, allowed: together with blocks "
-                    "or tokens");
-    return 2;
-  }
-  if (kv.has("blocks"))
-    blocks = static_cast<std::uint32_t>(kv.integer("blocks"));
-  else if (kv.has("utilization"))
-    blocks = cost != nullptr ? blocks_in_memory(kv, *cost, memory, draft_length, diagnostics) : 2;
-  else if (kv.has("tokens"))
-    blocks = in_tokens("tokens");
-  return speculative && kv.has("draft_tokens") ? std::min(blocks, in_tokens("draft_tokens")) : blocks;
+PoolSize read_pool(const config::Arguments& kv, const cost::CostModel* cost, const ServerMemory& memory,
+                   std::optional<int> draft_length, Diagnostics& diagnostics) {
+  const std::uint32_t block_tokens = block_of(kv, cost, memory, draft_length.value_or(0));
+  return {count_blocks(kv, cost, memory, draft_length, block_tokens, diagnostics), block_tokens};
 }
 
 }  // namespace specsim::serve

@@ -15,13 +15,19 @@ namespace specsim::serve {
 struct ServerMemory {
   std::optional<cost::StepLimits> profiled;
   cost::MemoryShare share = cost::MemoryShare::everything;
+  bool saves_states = false;  // its prefix cache saves states of linear attention at the ends of blocks, which are larger for it
 };
 
 const std::vector<config::Parameter>& kv_parameters();
 
-// Blocks of the pool: for a server that drafts up to this many tokens, or without a draft length for one that holds the target
-// alone. kUnlimitedBlocks if `kv` sets no limit.
-std::uint32_t read_blocks(const config::Arguments& kv, const cost::CostModel* cost, const ServerMemory& memory,
-                          std::optional<int> draft_length, Diagnostics& diagnostics);
+struct PoolSize {
+  std::uint32_t blocks = kUnlimitedBlocks;
+  std::uint32_t block_tokens = 16;
+};
+
+// The pool of a server that drafts up to this many tokens, or without a draft length of one that holds the target alone.
+// kUnlimitedBlocks if `kv` sets no limit.
+PoolSize read_pool(const config::Arguments& kv, const cost::CostModel* cost, const ServerMemory& memory,
+                   std::optional<int> draft_length, Diagnostics& diagnostics);
 
 }  // namespace specsim::serve

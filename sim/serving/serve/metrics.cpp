@@ -1,5 +1,7 @@
 #include "sim/serving/serve/metrics.h"
 
+#include "sim/foundation/math/quantile_sketch.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -133,97 +135,159 @@ double slo_margin(std::span<const Summary> runs, const Slo& slo) {
   return margin;
 }
 
-namespace {
-
-// Times of the requests of a run, in the order of sending.
+// Samples of a figure with their sum: all of them in their order, or a sketch.
 struct Samples {
-  std::array<std::vector<double>, kLatencies> latencies;  // [Latency]: milliseconds, of completed requests after the warm-up
-  std::vector<double> queue;                              // milliseconds before the first admission, of the same requests
-  std::vector<double> waits;                              // milliseconds in queues and for a link, of all completed requests
-  arrivals::Picoseconds first = arrivals::kNever;         // the first and the last sending
+  bool sketched = false;
+  std::vector<double> all;
+  math::QuantileSketch sketch;
+  double sum = 0.0;  // of a sketch's samples
+
+  void add(double sample, std::uint64_t count = 1) {
+    if (!sketched) {
+      all.push_back(sample);
+      return;
+    }
+    sketch.add(sample, count);
+    sum += sample * static_cast<double>(count);
+  }
+  void merge(const Samples& other) {
+    sketch.merge(other.sketch);
+    sum += other.sum;
+  }
+  [[nodiscard]] double count() const { return static_cast<double>(sketched ? sketch.count() : all.size()); }
+  [[nodiscard]] Statistics figures() const {
+    if (!sketched) return statistics(all);
+    const double n = count();
+    if (n == 0.0) return statistics({});
+    return {n, sum / n, sketch.quantile(0.5), sketch.quantile(0.9), sketch.quantile(0.95), sketch.quantile(0.99), sketch.max()};
+  }
+};
+
+// Waits of the first half and of the last twentieth of a run's requests.
+struct Waits {
+  double early = 0.0;  // milliseconds in queues and for a link, in sum
+  double late = 0.0;
+  double early_count = 0.0;
+  double late_count = 0.0;
+};
+
+// Sums and samples of a run's requests.
+struct Tally {
+  std::array<Samples, kLatencies> latencies;  // [Latency]: milliseconds, of completed requests after the warm-up
+  Samples queue;                              // milliseconds before the first admission, of the same requests
+  Samples chunk_gaps;                         // milliseconds between chunks, and their parts per token, of a streamed run
+  Samples token_gaps;
+  std::vector<double> waits;                       // milliseconds in queues and for a link, of all completed requests
+  Waits streamed_waits;                            // the same of a streamed run
+  arrivals::Picoseconds first = arrivals::kNever;  // the first and the last sending
   arrivals::Picoseconds last = 0;
   double life = 0.0;  // picoseconds in the server, of all requests together
   double rounds = 0.0;
 
-  [[nodiscard]] std::vector<double>& of(Latency which) { return latencies[static_cast<std::size_t>(which)]; }
+  explicit Tally(bool sketched) {
+    for (Samples* const one : {latencies.data(), latencies.data() + 1, latencies.data() + 2, &queue, &chunk_gaps, &token_gaps})
+      one->sketched = sketched;
+  }
+  [[nodiscard]] Samples& of(Latency which) { return latencies[static_cast<std::size_t>(which)]; }
 };
+
+namespace {
 
 arrivals::Picoseconds spent_on(const Sequence& sequence, Cause cause) { return sequence.spent[static_cast<std::size_t>(cause)]; }
 
 // Adds a completed request after the warm-up.
-void add_latencies(const Sequence& sequence, const Slo& slo, Summary& summary, Samples& samples) {
+void add_latencies(const Sequence& sequence, const Slo& slo, Summary& summary, Tally& tally) {
   const double ttft = ms(sequence.first_token - sequence.sent);
   const double e2el = ms(sequence.last_token - sequence.sent);
   const bool several = sequence.emitted > 1;
   const double tpot = several ? ms(sequence.last_token - sequence.first_token) / (sequence.emitted - 1.0) : 0.0;
-  samples.of(Latency::ttft).push_back(ttft);
-  samples.of(Latency::e2el).push_back(e2el);
-  if (several) samples.of(Latency::tpot).push_back(tpot);
+  tally.of(Latency::ttft).add(ttft);
+  tally.of(Latency::e2el).add(e2el);
+  if (several) tally.of(Latency::tpot).add(tpot);
   // Cause::queue also contains the queue of an engine that only decodes, if prompts are computed by others.
-  samples.queue.push_back(ms(sequence.first_scheduled - sequence.sent - spent_on(sequence, Cause::frontend)));
+  tally.queue.add(ms(sequence.first_scheduled - sequence.sent - spent_on(sequence, Cause::frontend)));
   for (std::size_t cause = 0; cause < kCauses; ++cause) {
     summary.life_ms[cause] += ms(sequence.spent[cause]);
     summary.ttft_by_cause_ms[cause] += ms(sequence.spent_first[cause]);
     if (several)
       summary.tpot_by_cause_ms[cause] += ms(sequence.spent[cause] - sequence.spent_first[cause]) / (sequence.emitted - 1.0);
   }
+  const std::array<bool, kLatencies> within = {ttft <= slo.ttft_ms.value_or(ttft), tpot <= slo.tpot_ms.value_or(tpot),
+                                               e2el <= slo.e2el_ms.value_or(e2el)};
+  for (std::size_t i = 0; i < kLatencies; ++i)
+    if (within[i] && (several || static_cast<Latency>(i) != Latency::tpot)) summary.within_limit[i] += 1.0;
   if (ttft <= slo.ttft_ms.value_or(ttft) && tpot <= slo.tpot_ms.value_or(tpot) && e2el <= slo.e2el_ms.value_or(e2el))
     summary.within_all += 1.0;
 }
 
+// Adds a request that was sent. `end`: when the run ended; `counted`: it is after the warm-up.
+void add_request(const Sequence& sequence, const Slo& slo, arrivals::Picoseconds end, bool counted, Summary& summary,
+                 Tally& tally) {
+  ++summary.requests;
+  tally.first = std::min(tally.first, sequence.sent);
+  tally.last = std::max(tally.last, sequence.sent);
+  summary.recomputed_tokens += sequence.recomputed;
+  summary.preemptions += sequence.preemptions;
+  summary.prefix_hit_tokens += sequence.found;
+  summary.prefix_lookup_tokens += sequence.looked_up;
+  summary.drafted += sequence.drafted;
+  summary.accepted += sequence.accepted;
+  tally.rounds += sequence.rounds;
+  if (sequence.status != Status::finished) {  // in flight when the horizon was reached
+    tally.life += static_cast<double>(std::max<arrivals::Picoseconds>(end - sequence.sent, 0));
+    return;
+  }
+  summary.completed += 1;
+  summary.prompt_tokens += sequence.prompt;
+  summary.output_tokens += sequence.emitted;
+  tally.life += static_cast<double>(sequence.last_token - sequence.sent);
+  if (counted) add_latencies(sequence, slo, summary, tally);
+}
+
+double waited(const Sequence& sequence) { return ms(spent_on(sequence, Cause::queue) + spent_on(sequence, Cause::transfer)); }
+
 // Sums over the requests, and the times of each of them.
-Samples add_requests(const SimulationResult& result, const Slo& slo, std::size_t cut, Summary& summary) {
-  Samples samples;
+Tally add_requests(const SimulationResult& result, const Slo& slo, std::size_t cut,
+                   const std::function<bool(arrivals::RequestId)>& counts, Summary& summary) {
+  Tally tally(false);
   for (std::size_t i = 0; i < result.sent; ++i) {
     const Sequence& sequence = result.sequences[i];
-    if (sequence.sent == arrivals::kNever) continue;
-    ++summary.requests;
-    samples.first = std::min(samples.first, sequence.sent);
-    samples.last = std::max(samples.last, sequence.sent);
-    summary.recomputed_tokens += sequence.recomputed;
-    summary.preemptions += sequence.preemptions;
-    summary.prefix_hit_tokens += sequence.found;
-    summary.drafted += sequence.drafted;
-    summary.accepted += sequence.accepted;
-    samples.rounds += sequence.rounds;
-    if (sequence.status != Status::finished) {  // in flight when the horizon was reached
-      samples.life += static_cast<double>(std::max<arrivals::Picoseconds>(result.end - sequence.sent, 0));
-      continue;
-    }
-    samples.waits.push_back(ms(spent_on(sequence, Cause::queue) + spent_on(sequence, Cause::transfer)));
-    summary.completed += 1;
-    summary.prompt_tokens += sequence.prompt;
-    summary.output_tokens += sequence.emitted;
-    samples.life += static_cast<double>(sequence.last_token - sequence.sent);
-    if (i >= cut) add_latencies(sequence, slo, summary, samples);
+    if (sequence.sent == arrivals::kNever || (counts && !counts(static_cast<arrivals::RequestId>(i)))) continue;
+    add_request(sequence, slo, result.end, i >= cut, summary, tally);
+    if (sequence.status == Status::finished) tally.waits.push_back(waited(sequence));
   }
-  return samples;
+  return tally;
 }
 
 // Summary::overloaded. If the server completes requests more slowly than clients send them, by some share, the last requests wait
 // for that share of the time of sending.
-bool is_overloaded(const Samples& samples) {
+bool is_overloaded(const Waits& waits, const Tally& tally) {
   constexpr double kShort = 0.02;
-  constexpr std::size_t kLast = 20;  // the last twentieth
-  const std::vector<double>& waits = samples.waits;
-  if (waits.size() < kLast || samples.last <= samples.first) return false;
-  const auto mean = [](auto begin, auto end) { return std::accumulate(begin, end, 0.0) / static_cast<double>(end - begin); };
-  const double waited = mean(waits.end() - static_cast<std::ptrdiff_t>(waits.size() / kLast), waits.end());
+  if (waits.late_count == 0.0 || tally.last <= tally.first) return false;
+  const double late = waits.late / waits.late_count;
   // If the queue grows evenly, the last requests wait four times as long as the first half; if it does not grow, equally long.
-  const double early = mean(waits.begin(), waits.begin() + static_cast<std::ptrdiff_t>(waits.size() / 2));
-  return waited > kShort * ms(samples.last - samples.first) && waited > 2.0 * early;
+  return late > kShort * ms(tally.last - tally.first) && late > 2.0 * (waits.early / waits.early_count);
+}
+
+constexpr std::size_t kLast = 20;  // the last twentieth
+
+Waits waits_of(const std::vector<double>& waits) {
+  const auto half = static_cast<std::ptrdiff_t>(waits.size() / 2);
+  const auto last = static_cast<std::ptrdiff_t>(waits.size() / kLast);
+  return {std::accumulate(waits.begin(), waits.begin() + half, 0.0), std::accumulate(waits.end() - last, waits.end(), 0.0),
+          static_cast<double>(half), static_cast<double>(last)};
 }
 
 double per_second(const Summary& summary, double count) { return summary.duration_s > 0.0 ? count / summary.duration_s : kNone; }
 
 // Times and rates of the whole run, and the shares of counted requests.
-void add_rates(const SimulationResult& result, const Slo& slo, Samples& samples, Summary& summary) {
+void add_rates(const SimulationResult& result, const Slo& slo, Tally& samples, Summary& summary) {
   const bool any = samples.first != arrivals::kNever;
   if (any && result.end > samples.first)
     summary.duration_s = static_cast<double>(result.end - samples.first) / arrivals::kPicosecondsPerSecond;
   if (any) summary.sending_s = static_cast<double>(samples.last - samples.first) / arrivals::kPicosecondsPerSecond;
   const auto completed = static_cast<double>(summary.completed);
-  const auto counted = static_cast<double>(samples.of(Latency::ttft).size());
+  const auto counted = samples.of(Latency::ttft).count();
   summary.request_throughput = per_second(summary, completed);
   summary.output_throughput = per_second(summary, summary.output_tokens);
   summary.total_token_throughput = per_second(summary, summary.output_tokens + summary.prompt_tokens);
@@ -236,24 +300,25 @@ void add_rates(const SimulationResult& result, const Slo& slo, Samples& samples,
   };
   share_out(summary.life_ms, counted);
   share_out(summary.ttft_by_cause_ms, counted);
-  share_out(summary.tpot_by_cause_ms, static_cast<double>(samples.of(Latency::tpot).size()));
+  share_out(summary.tpot_by_cause_ms, samples.of(Latency::tpot).count());
 }
 
-// Sorts the samples of the latencies.
-void add_statistics(const Slo& slo, Samples& samples, Summary& summary) {
-  const std::array<std::optional<double>, kLatencies> limits = {slo.ttft_ms, slo.tpot_ms, slo.e2el_ms};
+// Statistics of the latencies; sorts their samples. A sketch has no order, and so no intervals.
+void add_statistics(const Slo& slo, Tally& tally, Summary& summary) {
   for (std::size_t i = 0; i < kLatencies; ++i) {
-    std::vector<double>& own = samples.latencies[i];
-    const BatchIntervals intervals = batch_intervals(own);  // in the order of sending
-    std::sort(own.begin(), own.end());
-    summary.spreads[i] = {tail_of(own), intervals.mean_half_width, intervals.p99_half_width};
-    summary.within_limit[i] =
-        static_cast<double>(limits[i] ? std::upper_bound(own.begin(), own.end(), *limits[i]) - own.begin() : std::ssize(own));
+    Samples& own = tally.latencies[i];
+    if (own.sketched) {
+      summary.spreads[i] = {tail_of(own.sketch), kNone, kNone};
+      continue;
+    }
+    const BatchIntervals intervals = batch_intervals(own.all);  // in the order of sending
+    std::sort(own.all.begin(), own.all.end());
+    summary.spreads[i] = {tail_of(own.all), intervals.mean_half_width, intervals.p99_half_width};
   }
-  summary.ttft_ms = statistics(samples.of(Latency::ttft));
-  summary.tpot_ms = statistics(samples.of(Latency::tpot));
-  summary.e2el_ms = statistics(samples.of(Latency::e2el));
-  summary.queue_ms = statistics(samples.queue);
+  summary.ttft_ms = tally.of(Latency::ttft).figures();
+  summary.tpot_ms = tally.of(Latency::tpot).figures();
+  summary.e2el_ms = tally.of(Latency::e2el).figures();
+  summary.queue_ms = tally.queue.figures();
   summary.meets_slo = slo.any() && slo_margin({&summary, 1}, slo) >= 0.0;
 }
 
@@ -309,16 +374,93 @@ void add_totals(const SimulationResult& result, std::uint32_t replicas, double r
 }  // namespace
 
 Summary summarise(const arrivals::RequestTrace& workload, const SimulationResult& result, const Slo& slo, std::uint32_t replicas,
-                  const WarmUp& warm_up) {
+                  const WarmUp& warm_up, const std::function<bool(arrivals::RequestId)>& counts) {
   Summary summary;
   summary.warm_up_requests = std::min(warm_up.by_mser ? mser_cut(result) : warm_up.requests, result.sent);
   summary.stable = result.reached_end;
-  Samples samples = add_requests(result, slo, summary.warm_up_requests, summary);
-  summary.overloaded = workload.concurrency == 0 && is_overloaded(samples);
-  add_rates(result, slo, samples, summary);
-  add_statistics(slo, samples, summary);
+  Tally tally = add_requests(result, slo, summary.warm_up_requests, counts, summary);
+  summary.overloaded = workload.concurrency == 0 && is_overloaded(waits_of(tally.waits), tally);
+  add_rates(result, slo, tally, summary);
+  add_statistics(slo, tally, summary);
   add_gaps(result.gaps, summary);
-  add_totals(result, replicas, samples.rounds, summary);
+  add_totals(result, replicas, tally.rounds, summary);
+  return summary;
+}
+
+struct StreamedFigures::Parts {
+  Slo slo;
+  std::size_t requests = 0;
+  std::size_t warm_up = 0;
+  Summary summary;
+  Tally tally{true};
+};
+
+StreamedFigures::StreamedFigures(const Slo& slo, std::size_t requests, std::size_t warm_up)
+    : parts_(std::make_unique<Parts>(Parts{slo, requests, warm_up, {}})) {}
+StreamedFigures::StreamedFigures(StreamedFigures&&) noexcept = default;
+StreamedFigures::~StreamedFigures() = default;
+
+void StreamedFigures::add(arrivals::RequestId request, const Sequence& sequence, arrivals::Picoseconds end) {
+  Parts& own = *parts_;
+  add_request(sequence, own.slo, end, request >= own.warm_up, own.summary, own.tally);
+  if (sequence.status != Status::finished) return;
+  Waits& waits = own.tally.streamed_waits;
+  if (request < own.requests / 2) {
+    waits.early += waited(sequence);
+    waits.early_count += 1.0;
+  }
+  if (request >= own.requests - own.requests / kLast) {
+    waits.late += waited(sequence);
+    waits.late_count += 1.0;
+  }
+}
+
+void StreamedFigures::add_gaps(const std::vector<Gap>& gaps) {
+  for (const Gap& gap : gaps) {
+    parts_->tally.chunk_gaps.add(ms(gap.length), gap.count);
+    parts_->tally.token_gaps.add(ms(gap.length) / gap.tokens, std::uint64_t{gap.count} * gap.tokens);
+  }
+}
+
+void StreamedFigures::merge(const StreamedFigures& other) {
+  Summary& sum = parts_->summary;
+  const Summary& more = other.parts_->summary;
+  sum.requests += more.requests;
+  sum.completed += more.completed;
+  for (double Summary::*const one :
+       {&Summary::recomputed_tokens, &Summary::preemptions, &Summary::prefix_hit_tokens, &Summary::prefix_lookup_tokens,
+        &Summary::drafted, &Summary::accepted, &Summary::prompt_tokens, &Summary::output_tokens, &Summary::within_all})
+    sum.*one += more.*one;
+  for (std::size_t i = 0; i < kLatencies; ++i) sum.within_limit[i] += more.within_limit[i];
+  for (auto Summary::*const causes : {&Summary::life_ms, &Summary::ttft_by_cause_ms, &Summary::tpot_by_cause_ms})
+    for (std::size_t i = 0; i < kCauses; ++i) (sum.*causes)[i] += (more.*causes)[i];
+  Tally& tally = parts_->tally;
+  const Tally& others = other.parts_->tally;
+  for (std::size_t i = 0; i < kLatencies; ++i) tally.latencies[i].merge(others.latencies[i]);
+  tally.queue.merge(others.queue);
+  tally.chunk_gaps.merge(others.chunk_gaps);
+  tally.token_gaps.merge(others.token_gaps);
+  tally.streamed_waits.early += others.streamed_waits.early;
+  tally.streamed_waits.late += others.streamed_waits.late;
+  tally.streamed_waits.early_count += others.streamed_waits.early_count;
+  tally.streamed_waits.late_count += others.streamed_waits.late_count;
+  tally.first = std::min(tally.first, others.first);
+  tally.last = std::max(tally.last, others.last);
+  tally.life += others.life;
+  tally.rounds += others.rounds;
+}
+
+Summary StreamedFigures::summary(const SimulationResult& result, std::uint32_t replicas) && {
+  Parts& own = *parts_;
+  Summary& summary = own.summary;
+  summary.warm_up_requests = own.warm_up;
+  summary.stable = result.reached_end;
+  summary.overloaded = is_overloaded(own.tally.streamed_waits, own.tally);
+  add_rates(result, own.slo, own.tally, summary);
+  add_statistics(own.slo, own.tally, summary);
+  summary.itl_ms = own.tally.chunk_gaps.figures();
+  summary.itl_token_ms = own.tally.token_gaps.figures();
+  add_totals(result, replicas, own.tally.rounds, summary);
   return summary;
 }
 

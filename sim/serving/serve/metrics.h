@@ -7,6 +7,7 @@
 #include <array>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -87,7 +88,8 @@ struct Summary {
   double wasted_drafts = 0.0;    // drafted - accepted
   double preemptions = 0.0;
   double recomputed_tokens = 0.0;
-  double prefix_hit_tokens = 0.0;  // found in the prefix cache, at every admission
+  double prefix_hit_tokens = 0.0;     // found in the prefix cache, at every admission
+  double prefix_lookup_tokens = 0.0;  // looked up there
   double largest_batch = 0.0;
   double fewest_free_blocks = 0.0;
   double pool_tokens = 0.0;       // tokens that a replica's pool holds; 0: no limit
@@ -138,8 +140,28 @@ const Statistics& latency(const Summary& summary, Latency which);
 double slo_margin(std::span<const Summary> runs, const Slo& slo);
 
 // The figures of a run. `replicas`: all engines, including those that only compute prompts.
+// `counts`: whether a request counts; empty: all do.
 Summary summarise(const arrivals::RequestTrace& workload, const SimulationResult& result, const Slo& slo, std::uint32_t replicas,
-                  const WarmUp& warm_up);
+                  const WarmUp& warm_up, const std::function<bool(arrivals::RequestId)>& counts = {});
+
+// The figures of a streamed run, request by request as they end: counts and sums are exact, percentiles are those of
+// math::QuantileSketch, within its relative error. Figures of parts of a run merge. There are no intervals from the run alone.
+class StreamedFigures {
+ public:
+  // `requests`: of the whole run; `warm_up`: how many of the first are left out of latencies and shares.
+  StreamedFigures(const Slo& slo, std::size_t requests, std::size_t warm_up);
+  StreamedFigures(StreamedFigures&&) noexcept;
+  ~StreamedFigures();
+  // A request that ended, or that was in flight at the end of the run.
+  void add(arrivals::RequestId request, const Sequence& sequence, arrivals::Picoseconds end);
+  void add_gaps(const std::vector<Gap>& gaps);
+  void merge(const StreamedFigures& other);
+  [[nodiscard]] Summary summary(const SimulationResult& result, std::uint32_t replicas) &&;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
 
 // A figure of a run, with its name in summary.csv and curve.csv.
 struct SummaryFigure {

@@ -50,6 +50,12 @@ Tail tail_of(std::span<const double> sorted) {
   return tail;
 }
 
+Tail tail_of(const math::QuantileSketch& sketch) {
+  Tail tail{};
+  for (std::size_t i = 0; i < kTail; ++i) tail[i] = sketch.quantile(tail_share(i));
+  return tail;
+}
+
 double PercentileEstimate::half_width() const { return std::isnan(low) ? NAN : std::max(high - value, value - low); }
 
 PercentileEstimate pooled_percentile(std::span<const RunTail> runs, double share) {

@@ -2,6 +2,8 @@
 // on each other, as the waits of requests in one queue do.
 #pragma once
 
+#include "sim/foundation/math/quantile_sketch.h"
+
 #include <array>
 #include <cstddef>
 #include <span>
@@ -17,6 +19,7 @@ using Tail = std::array<double, kTail>;
 double tail_share(std::size_t i);
 // `sorted`: in increasing order.
 Tail tail_of(std::span<const double> sorted);
+Tail tail_of(const math::QuantileSketch& sketch);
 
 struct PercentileEstimate {
   double value = 0.0;

@@ -21,6 +21,13 @@ struct BatchState {
   double cached = 0.0;        // tokens, of all scheduled
 };
 
+// A sequence, for a policy that gives it a length of its own.
+struct DraftingRequest {
+  arrivals::RequestId id = 0;
+  std::uint32_t tokens = 0;  // prompt and output so far
+  std::uint32_t left = 0;    // output tokens up to its limit
+};
+
 // The drafts verified in a step, over all its sequences.
 struct StepRounds {
   std::uint32_t sequences = 0;  // that decoded, with drafts or without
@@ -40,7 +47,7 @@ struct SharedStep {
 struct DraftedChain {
   arrivals::RequestId request = 0;
   std::uint32_t drafted = 0;
-  std::span<const draft::LengthPolicy::Outlook> outlooks;  // [token]; empty if there are no estimates
+  std::span<const draft::LengthPolicy::TokenForecast> forecasts;  // [token]; empty if there are no estimates
   bool ended = false;  // with the step before, after this one was scheduled: its drafts are verified in vain
 };
 
@@ -64,6 +71,8 @@ class ServerPolicy {
   // Draft length of the next step, 0 to longest() tokens.
   [[nodiscard]] virtual int draft_length(const BatchState& batch) = 0;
   [[nodiscard]] virtual int longest() const = 0;
+  // How many classes of requests it has lengths for; 0: it does not look at classes.
+  [[nodiscard]] virtual std::size_t classes() const { return 0; }
   // Every draft length above 0 that draft_length() may return.
   [[nodiscard]] virtual std::vector<int> lengths() const {
     std::vector<int> all(static_cast<std::size_t>(longest()));
@@ -73,7 +82,7 @@ class ServerPolicy {
   // True if sequences have lengths of their own, at most the batch's. The next two functions then return a sequence's length, and
   // observe each of its rounds.
   [[nodiscard]] virtual bool per_request() const { return false; }
-  [[nodiscard]] virtual int of_request(arrivals::RequestId /*request*/, int batch_length) const { return batch_length; }
+  [[nodiscard]] virtual int of_request(const DraftingRequest& /*request*/, int batch_length) const { return batch_length; }
   virtual void observe_request(arrivals::RequestId /*request*/, int /*drafted*/, int /*accepted*/) {}
   // Called after each step that decoded.
   virtual void observe(const StepRounds& /*rounds*/) {}
@@ -104,6 +113,7 @@ struct PolicySetting {
   std::function<bool(int draft_length)> offers;       // whether drafts of this length can be made; empty: any
   TimedStep passes = {};                              // empty if steps are not timed
   std::function<bool(draft::Confidence)> knows = {};  // which estimates exist for drafts; empty: only the acceptance history
+  std::function<std::size_t(arrivals::RequestId)> class_of = {};  // the class of a request; empty: all have one
 };
 
 // Makes a policy, once for each server that is started.

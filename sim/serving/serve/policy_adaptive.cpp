@@ -25,8 +25,8 @@ class ByRequest final : public ServerPolicy {
   [[nodiscard]] int draft_length(const BatchState& batch) override { return disable_.holds(batch) ? 0 : longest_; }
   [[nodiscard]] int longest() const override { return longest_; }
   [[nodiscard]] bool per_request() const override { return true; }
-  [[nodiscard]] int of_request(arrivals::RequestId request, int batch_length) const override {
-    return std::min(batch_length, request < memory_.size() ? memory_[request].length : own_->start().length);
+  [[nodiscard]] int of_request(const DraftingRequest& request, int batch_length) const override {
+    return std::min(batch_length, request.id < memory_.size() ? memory_[request.id].length : own_->start().length);
   }
   void observe_request(arrivals::RequestId request, int drafted, int accepted) override {
     if (request >= memory_.size()) memory_.resize(request + std::size_t{1}, own_->start());
@@ -166,7 +166,7 @@ PolicyMaker read_adaptive(const config::Arguments& arguments, Diagnostics& diagn
                                 entry->info.name));
     return nullptr;
   }
-  if (looks || first.foresees()) {
+  if (looks || first.uses_forecasts()) {
     diagnostics.add(section.find("kind")->where,
                     fmt::format("{} {}, allowed: a policy that depends on acceptance{}", entry->info.name,
                                 looks ? "looks at the draft's distributions" : "knows what will be accepted",

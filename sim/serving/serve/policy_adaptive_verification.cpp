@@ -135,7 +135,7 @@ class SharesRows final : public ServerPolicy {
     if (goes_by_ == Confidence::head) return;
     draft::AcceptanceFit fit = fit_of();
     for (std::size_t i = 0; i < chains.size(); ++i)
-      if (!chains[i].ended) fit.observe(chains[i].outlooks, verified[i], accepted[i]);
+      if (!chains[i].ended) fit.observe(chains[i].forecasts, verified[i], accepted[i]);
     if (++steps_ % params_.sharing.refit == 0) fit.refit();
   }
   void forget(arrivals::RequestId request) override { earlier_.erase(request); }
@@ -149,7 +149,7 @@ class SharesRows final : public ServerPolicy {
       if (chain.ended) continue;
       std::vector<double>& own = earlier_[chain.request];
       own.resize(length_, 1.0);
-      for (std::size_t k = 0; k < chain.drafted; ++k) own[k] = params_.sharing.smoothed(own[k], fit.chance(chain.outlooks, k));
+      for (std::size_t k = 0; k < chain.drafted; ++k) own[k] = params_.sharing.smoothed(own[k], fit.chance(chain.forecasts, k));
     }
   }
   // The drafts with the current estimates; a sequence without estimates counts as sure.

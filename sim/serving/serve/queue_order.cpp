@@ -112,7 +112,7 @@ const OrderedQueue::Waiting& OrderedQueue::find(arrivals::RequestId request, con
   one.request = request;
   const std::uint32_t tokens = state.at(request).tokens();
   const std::uint32_t block_tokens = state.pool->block_tokens();
-  cached.find(request, tokens - 1, state, one.hits);
+  cached.find(request, radix_keys(tokens - 1, state), state, one.hits);
   // Watches the blocks that it found, and the first one that it missed: while these stay the same, it finds the same again.
   for (std::uint32_t block = 0; block <= one.hits.size(); ++block)
     state.pool->watched().add(CachedBlocks::hash_of(request, block, state));

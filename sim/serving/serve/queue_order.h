@@ -14,6 +14,11 @@
 
 namespace specsim::serve {
 
+// SGLang's radix cache with a head as draft: its keys are pairs of neighbours, one fewer than the tokens (convert_to_bigram_key).
+inline std::uint32_t radix_keys(std::uint32_t tokens, const EngineState& state) {
+  return tokens - (state.drafts_cached && tokens > 0 ? 1 : 0);
+}
+
 enum class QueueOrder { fcfs, lpm, dfs_weight, lof, random, priority, hrrn, shortest_prefill_first };
 config::Choices<QueueOrder> queue_order_words();
 

@@ -43,7 +43,7 @@ const config::Fields<ClassParams>& class_fields() {
   static const config::Fields<P> fields = {
       {&P::rates, rate_fields()},
       {"share", &P::share, "share of all requests that are of this class", config::between(0, 1), config::required},
-      {"name", &P::name, "name of the class, for the reader"},
+      {"name", &P::name, "name of the class in the output; default: its number, from 1"},
   };
   return fields;
 }
@@ -160,7 +160,7 @@ std::optional<StatedAcceptance> read_acceptance(const config::Value& value, Diag
       if (diagnostics.list().size() != before) return std::nullopt;
       const ClassParams one = class_fields().read(own);
       share += one.share;
-      classes.push_back({share, read_rates(own, one.rates, diagnostics), own.has("alpha")});
+      classes.push_back({share, read_rates(own, one.rates, diagnostics), own.has("alpha"), one.name});
     }
     if (diagnostics.list().size() == before && std::abs(share - 1.0) > 1e-9)
       diagnostics.add(arguments.where("classes"), fmt::format("the shares of the classes add to {:g}, allowed: 1", share));

@@ -6,7 +6,7 @@ namespace specsim::serve {
 // To add a scheduler or a policy, add one line here and one file in this folder.
 #define SPECSIM_SCHEDULERS(X) X(vllm_v1) X(sglang) X(trtllm) X(static_batch) X(llama_cpp)
 #define SPECSIM_POLICIES(X) \
-  X(off) X(fixed) X(table) X(goodput) X(throughput_aware) X(adaptive) X(speculation_gate) X(adaptive_verification)
+  X(off) X(fixed) X(table) X(goodput) X(throughput_aware) X(adaptive) X(speculation_gate) X(adaptive_verification) X(by_request)
 
 #define SPECSIM_DECLARE(name) SchedulerEntry name##_scheduler();
 SPECSIM_SCHEDULERS(SPECSIM_DECLARE)

@@ -12,8 +12,9 @@ namespace {
 
 class RoundRobin final : public Routing {
  public:
+  [[nodiscard]] bool blind() const override { return true; }
   [[nodiscard]] std::uint32_t replica(arrivals::RequestId request, const arrivals::RequestTrace& /*workload*/,
-                                      const std::vector<std::unique_ptr<Server>>& servers) const override {
+                                      std::span<Server* const> servers) const override {
     return request % static_cast<std::uint32_t>(servers.size());
   }
 };
@@ -21,7 +22,7 @@ class RoundRobin final : public Routing {
 // Among the replicas with the smallest figure it takes turns, by the number of the request: otherwise the first of equally idle
 // replicas would get everything.
 template <class Figure>
-std::uint32_t smallest(arrivals::RequestId request, const std::vector<std::unique_ptr<Server>>& servers, const Figure& figure) {
+std::uint32_t smallest(arrivals::RequestId request, std::span<Server* const> servers, const Figure& figure) {
   const auto count = static_cast<std::uint32_t>(servers.size());
   std::uint32_t best = request % count;
   for (std::uint32_t i = 1; i < count; ++i) {
@@ -34,7 +35,7 @@ std::uint32_t smallest(arrivals::RequestId request, const std::vector<std::uniqu
 class LeastLoaded final : public Routing {
  public:
   [[nodiscard]] std::uint32_t replica(arrivals::RequestId request, const arrivals::RequestTrace& /*workload*/,
-                                      const std::vector<std::unique_ptr<Server>>& servers) const override {
+                                      std::span<Server* const> servers) const override {
     return smallest(request, servers, [](const Server& server) { return server.in_system(); });
   }
 };
@@ -42,7 +43,7 @@ class LeastLoaded final : public Routing {
 class ShortestQueue final : public Routing {
  public:
   [[nodiscard]] std::uint32_t replica(arrivals::RequestId request, const arrivals::RequestTrace& /*workload*/,
-                                      const std::vector<std::unique_ptr<Server>>& servers) const override {
+                                      std::span<Server* const> servers) const override {
     return smallest(request, servers, [](const Server& server) { return std::pair(server.waiting(), server.in_system()); });
   }
 };
@@ -54,9 +55,9 @@ class PrefixAffinity final : public Routing {
   explicit PrefixAffinity(double load_factor) : load_factor_(load_factor) {}
   [[nodiscard]] bool by_prefix() const override { return true; }
   [[nodiscard]] std::uint32_t replica(arrivals::RequestId request, const arrivals::RequestTrace& workload,
-                                      const std::vector<std::unique_ptr<Server>>& servers) const override {
+                                      std::span<Server* const> servers) const override {
     double all = 1.0;  // including this one
-    for (const std::unique_ptr<Server>& server : servers) all += server->in_system();
+    for (const Server* const server : servers) all += server->in_system();
     const double most = std::ceil(load_factor_ * all / static_cast<double>(servers.size()));
     const arrivals::Request& asked = workload.requests[request];
     return smallest(request, servers, [&](const Server& server) {

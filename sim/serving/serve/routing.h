@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace specsim::serve {
@@ -19,11 +20,13 @@ class Routing {
   Routing(const Routing&) = delete;
   Routing& operator=(const Routing&) = delete;
   virtual ~Routing() = default;
+  // Whether it ignores the state of the replicas: each can then be simulated by itself.
+  [[nodiscard]] virtual bool blind() const { return false; }
   // Whether it needs Server::known_hashes().
   [[nodiscard]] virtual bool by_prefix() const { return false; }
   // The replica that serves a request which arrives now; requests come in order.
   [[nodiscard]] virtual std::uint32_t replica(arrivals::RequestId request, const arrivals::RequestTrace& workload,
-                                              const std::vector<std::unique_ptr<Server>>& servers) const = 0;
+                                              std::span<Server* const> servers) const = 0;
 };
 
 struct RoutingEntry {

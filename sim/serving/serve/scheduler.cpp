@@ -6,13 +6,18 @@
 
 namespace specsim::serve {
 
+DraftingRequest EngineState::drafting(arrivals::RequestId request, std::uint32_t emitted) const {
+  const Sequence& sequence = at(request);
+  return {request, sequence.prompt + emitted, sequence.limit - std::min(sequence.limit, emitted)};
+}
+
 std::uint32_t EngineState::uneven_drafts(arrivals::RequestId request, std::uint32_t emitted, int draft_length) const {
-  const int own = draft_length > 0 ? policy->of_request(request, draft_length) : 0;
+  const int own = draft_length > 0 ? policy->of_request(drafting(request, emitted), draft_length) : 0;
   return own > 0 ? acceptance->drafted(request, emitted, own) : 0;
 }
 
 std::uint32_t EngineState::uneven_drafts_ahead(arrivals::RequestId request, int draft_length) const {
-  const int own = draft_length > 0 ? policy->of_request(request, draft_length) : 0;
+  const int own = draft_length > 0 ? policy->of_request(drafting(request, at(request).emitted), draft_length) : 0;
   return own > 0 ? acceptance->widest(own) : 0;
 }
 
@@ -34,9 +39,12 @@ std::string Scheduler::refused_by_length(const arrivals::Request& request, std::
 }
 
 void Scheduler::begin(Sequence& sequence, std::uint32_t cached, const EngineState& state) {
-  if (!sequence.came_computed()) sequence.found += cached;
+  if (!sequence.arrived_prefilled()) {
+    sequence.found += cached;
+    sequence.looked_up += sequence.tokens();
+  }
   sequence.computed = cached;
-  sequence.prefill_target = sequence.came_computed() ? 0 : sequence.tokens();
+  sequence.prefill_target = sequence.arrived_prefilled() ? 0 : sequence.tokens();
   sequence.resumed = sequence.status == Status::preempted;
   state.spend(sequence, sequence.resumed ? Cause::preempted : Cause::queue);
   if (sequence.resumed) sequence.recomputed += sequence.tokens() - cached;

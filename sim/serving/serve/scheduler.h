@@ -6,7 +6,7 @@
 #include "sim/serving/arrivals/request_trace.h"
 #include "sim/serving/serve/block_pool.h"
 #include "sim/serving/serve/policy.h"
-#include "sim/serving/serve/step_price.h"
+#include "sim/serving/serve/step_time.h"
 
 #include <array>
 #include <cstddef>
@@ -71,11 +71,12 @@ struct alignas(64) Sequence {
   std::uint32_t preemptions = 0;
   std::uint32_t recomputed = 0;  // tokens
   std::uint32_t found = 0;       // tokens, in the prefix cache at its admissions
+  std::uint32_t looked_up = 0;   // tokens that it had at these admissions
 
   [[nodiscard]] std::uint32_t tokens() const { return prompt + emitted; }
   [[nodiscard]] bool in_prefill() const { return computed < prefill_target; }
   // It waits with its prompt computed: its engine only decodes.
-  [[nodiscard]] bool came_computed() const { return moved && status == Status::waiting; }
+  [[nodiscard]] bool arrived_prefilled() const { return moved && status == Status::waiting; }
 };
 static_assert(offsetof(Sequence, last_token) == 64);
 
@@ -97,8 +98,8 @@ struct Item {
 struct Step {
   std::vector<Item> items;
   // If each sequence drafts by itself before the target's passes: the sequences' drafts, and the rows of a batch and of a pass.
-  std::vector<LoneDraft> lone_drafts;
-  bool drafts_alone = false;
+  std::vector<SequentialDraft> sequential_drafts;
+  bool drafts_sequentially = false;
   std::uint32_t batch_rows = 0;
   std::uint32_t pass_rows = 0;
   std::uint32_t preempted = 0;
@@ -107,7 +108,7 @@ struct Step {
   int draft_length = 0;           // drafts that the step makes for the next
   void clear() {
     items.clear();
-    lone_drafts.clear();
+    sequential_drafts.clear();
     preempted = 0;
     draft_length = 0;
   }
@@ -125,7 +126,9 @@ struct EngineState {
   std::uint32_t widest = 0;      // most rows of a sequence's drafts
   std::uint32_t lookahead = 0;   // extra slots that a scheduled sequence needs for drafts
   std::uint32_t extra_rows = 0;  // most extra rows per sequence in a step, for the draft
-  bool drafts_cached = false;    // the draft keeps keys and values: the last block of a cached prefix is computed again
+  // the draft's cache needs the target's features of the token before: part of a cached prefix is computed again
+  bool drafts_cached = false;
+  bool saves_states = false;  // the target has layers with a state: a cached prefix ends where one is saved
   arrivals::Picoseconds now = 0;
 
   [[nodiscard]] Sequence& at(arrivals::RequestId request) const { return first_sequence[request]; }
@@ -137,6 +140,8 @@ struct EngineState {
   [[nodiscard]] std::uint32_t drafts_ahead(arrivals::RequestId request, int draft_length) const {
     return uneven ? uneven_drafts_ahead(request, draft_length) : static_cast<std::uint32_t>(draft_length);
   }
+  // A request as a policy sees it that gives each a length of its own.
+  [[nodiscard]] DraftingRequest drafting(arrivals::RequestId request, std::uint32_t emitted) const;
   // Adds the time up to now to `cause`.
   void spend(Sequence& sequence, Cause cause) const {
     sequence.spent[static_cast<std::size_t>(cause)] += now - sequence.since;
@@ -170,6 +175,8 @@ class Scheduler {
   [[nodiscard]] virtual HostTime host_time() const { return HostTime::as_the_engine; }
   // Whether blocks of equal prefixes are computed once.
   [[nodiscard]] virtual bool prefix_caching() const { return false; }
+  // Whether cached prefixes of a target that has layers with a state end where a state is saved.
+  [[nodiscard]] virtual bool saves_states() const { return false; }
   // The step that the server computes at its start to measure the memory of activations; nothing if it does not.
   [[nodiscard]] virtual std::optional<cost::StepLimits> profiled() const { return std::nullopt; }
   [[nodiscard]] virtual cost::MemoryShare memory_share() const { return cost::MemoryShare::everything; }

@@ -19,6 +19,7 @@ struct SglangOptions {
   std::uint32_t max_running_requests = 0;     // 0: the server's own
   std::uint32_t max_model_len = 131072;
   double schedule_conservativeness = 1.0;
+  std::uint32_t scheduler_recv_interval = 1;
   bool radix_cache = false;
   QueueOrder order = QueueOrder::fcfs;
 };
@@ -83,13 +84,20 @@ class Sglang final : public Scheduler {
   void arrive(arrivals::RequestId request, EngineState& state) override {
     state.at(request).status = Status::waiting;
     order_.join(request, state, waiting_);
+    ++unreceived_;
     if (options_.order != QueueOrder::fcfs) arrived_at_[request] = prompt_tokens_;
   }
 
   void schedule(EngineState& state, Step& step) override {
     step.clear();
-    if (running_.empty() && !chunked_) ratio_ = first_ratio_;
+    const bool idle = running_.empty() && !chunked_;
+    if (idle) ratio_ = first_ratio_;
+    if (idle || ++steps_unreceiving_ >= options_.scheduler_recv_interval) {
+      unreceived_ = 0;
+      steps_unreceiving_ = 0;
+    }
     prefill_batch(state, step);
+    if (!step.items.empty()) steps_unreceiving_ = options_.scheduler_recv_interval;  // it looks after each batch of prompts
     if (step.items.empty()) {
       decode_batch(state, step);
       complete_step(state, step, waiting());
@@ -102,7 +110,7 @@ class Sglang final : public Scheduler {
     for (const Item& item : step.items) {
       Sequence& sequence = state.at(item.request);
       // Later batches of prompts find the blocks that this batch computed.
-      if (item.prefill && state.pool->caches()) cached_.name(item.request, sequence.computed, state);
+      if (item.prefill && state.pool->caches()) cached_.name(item.request, radix_keys(sequence.computed, state), state);
       if (!item.emits) continue;
       sequence.computed -= item.drafts - item.accepted;
       const std::uint32_t room = std::min(sequence.output - sequence.emitted, options_.max_model_len - sequence.tokens());
@@ -111,7 +119,8 @@ class Sglang final : public Scheduler {
       if (item.prefill && !ends) running_.push_back(item.request);
       sequence.spec = state.drafts(item.request, sequence.emitted, step.draft_length);
       if (!ends) continue;
-      if (state.pool->caches()) cached_.name(item.request, std::min(sequence.computed, sequence.tokens()), state);
+      if (state.pool->caches())
+        cached_.name(item.request, radix_keys(std::min(sequence.computed, sequence.tokens()), state), state);
       give_back(item.request, sequence, state);
       sequence.status = Status::finished;
       finished.push_back(item.request);
@@ -189,7 +198,8 @@ class Sglang final : public Scheduler {
       add(chunked_request_, sequence, rows);
     }
     const auto admits = [&] {
-      return !chunked_ && prefill_budget > 0 && chunk_budget > 0 && running_.size() + step.items.size() < most_running(state);
+      return waiting_.size() > unreceived_ && !chunked_ && prefill_budget > 0 && chunk_budget > 0 &&
+             running_.size() + step.items.size() < most_running(state);
     };
     order_.order(
         admits(), [&](arrivals::RequestId id) { return prompt_tokens_ - arrived_at_.at(id); }, cached_, state, waiting_);
@@ -197,8 +207,8 @@ class Sglang final : public Scheduler {
       const arrivals::RequestId request = waiting_.front();
       Sequence& sequence = state.at(request);
       hits_.clear();
-      const bool decodes = sequence.came_computed();
-      if (state.pool->caches() && !decodes) cached_.find(request, sequence.tokens() - 1, state, hits_);
+      const bool decodes = sequence.arrived_prefilled();
+      if (state.pool->caches() && !decodes) cached_.find(request, radix_keys(sequence.tokens() - 1, state), state, hits_);
       const auto found = static_cast<std::uint32_t>(hits_.size()) * state.pool->block_tokens();
       // Unused cached blocks count as free until a request uses them.
       const double woken = state.pool->caches() ? CachedBlocks::among_free(hits_, *state.pool) * state.pool->block_tokens() : 0.0;
@@ -290,9 +300,11 @@ class Sglang final : public Scheduler {
   double ratio_;
   bool chunked_ = false;  // a prompt is cut, and continues in the next step
   arrivals::RequestId chunked_request_ = 0;
-  CachedBlocks cached_;                 // with the radix cache
-  std::vector<BlockPool::Block> hits_;  // cached blocks of the current request
-  std::uint64_t prompt_tokens_ = 0;     // computed so far
+  std::uint32_t steps_unreceiving_ = 0;  // since it looked for new requests
+  std::size_t unreceived_ = 0;           // requests that came since then
+  CachedBlocks cached_;                  // with the radix cache
+  std::vector<BlockPool::Block> hits_;   // cached blocks of the current request
+  std::uint64_t prompt_tokens_ = 0;      // computed so far
   std::unordered_map<arrivals::RequestId, std::uint64_t>
       arrived_at_;  // prompt_tokens_ when it first arrived, if the order needs it
 };
@@ -313,6 +325,9 @@ SchedulerEntry sglang_scheduler() {
       {"max_model_len", &P::max_model_len, "most tokens of a request, prompt and output", config::between(2, 1e9)},
       {"schedule_conservativeness", &P::schedule_conservativeness, "factor on the share of outputs that an admission reserves",
        config::between(0.01, 10)},
+      {"scheduler_recv_interval", &P::scheduler_recv_interval,
+       "decoding steps from one look for new requests to the next; it also looks after each batch of prompts and while idle",
+       config::between(1, 1e6)},
       {"schedule_policy", &P::order,
        "which request is admitted first: in order of arrival, the longest cached prefix (beyond 128 waiting in order of "
        "arrival), the most requested branch of the tree, the longest output, at random, by priority, the highest ratio of "
@@ -328,7 +343,10 @@ SchedulerEntry sglang_scheduler() {
        "0.7 at first, falling over 600 decoding steps to 0.098, reset by a retraction. The shortest outputs are retracted, "
        "with speculation the last of the batch; they lose everything computed beyond the cached prefix and go to the end of "
        "the queue. Orders by cached tokens (lpm, dfs-weight, hrrn, shortest-prefill-first) are fcfs without radix_cache, as in "
-       "the server. With them a request that shares more than 32 tokens with one before it in the queue, and has no more than "
+       "the server. The radix cache's keys with a head as draft are pairs of neighbouring tokens, so that the last one of a "
+       "cached "
+       "text is not found. With these orders, a request that shares more than 32 tokens with one before it in the queue, and has "
+       "no more than "
        "32 in the cache, waits for that one."},
       [](const config::Arguments& arguments, Diagnostics&) -> SchedulerMaker {
         return [options = fields.read(arguments)] { return std::make_unique<Sglang>(options); };

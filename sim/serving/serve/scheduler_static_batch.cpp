@@ -49,7 +49,7 @@ class StaticBatch final : public Scheduler {
       running_.push_back(request);
       state.pool->take(blocks);
       sequence.held = blocks;
-      begin(sequence, sequence.came_computed() ? sequence.tokens() - 1 : 0, state);
+      begin(sequence, sequence.arrived_prefilled() ? sequence.tokens() - 1 : 0, state);
     }
   }
 

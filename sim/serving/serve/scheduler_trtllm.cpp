@@ -98,7 +98,7 @@ class Trtllm final : public Scheduler {
       waiting_.pop_front();
       running_.push_back(request);
       hold(sequence, blocks, state);
-      begin(sequence, sequence.came_computed() ? sequence.tokens() - 1 : 0, state);
+      begin(sequence, sequence.arrived_prefilled() ? sequence.tokens() - 1 : 0, state);
     }
   }
 

@@ -31,6 +31,7 @@ class VllmV1 final : public Scheduler {
     return options_.asynchronous ? HostTime::behind_gpu : HostTime::between_steps;
   }
   [[nodiscard]] bool prefix_caching() const override { return options_.prefix_caching; }
+  [[nodiscard]] bool saves_states() const override { return options_.prefix_caching; }
   [[nodiscard]] RunningLimit running_limit() const override { return {options_.max_num_seqs, ""}; }
   [[nodiscard]] std::vector<std::string> idle_options(const RequestTraits& traits) const override {
     return idle_sentences(traits, "policy", options_.by_priority, "prefix_caching", options_.prefix_caching);
@@ -188,6 +189,11 @@ class VllmV1 final : public Scheduler {
           ++i;
           continue;
         }
+        fresh = up_to_block(sequence, sequence.computed, fresh, 0, state);
+        if (fresh == 0) {
+          ++i;
+          continue;
+        }
         rows = static_cast<std::uint32_t>(fresh);
         if (!make_room(request, sequence, rows, state, step, i, budget)) break;
         prefill = sequence.in_prefill();
@@ -199,6 +205,24 @@ class VllmV1 final : public Scheduler {
       budget -= rows;
       ++i;
     }
+  }
+
+  // Scheduler._mamba_block_aligned_split of vLLM 0.27: how many of `fresh` tokens of a prompt are computed after the first
+  // `start`, so that a state can be saved at the end of the step. It ends with a block, with the last block that a later request
+  // can find, or after `shared` more tokens, whose keys and values are cached and whose state is not. A step that is shorter than
+  // a block waits.
+  [[nodiscard]] static std::int64_t up_to_block(const Sequence& sequence, std::uint32_t start, std::int64_t fresh,
+                                                std::uint32_t shared, const EngineState& state) {
+    const std::uint32_t tokens = sequence.tokens();
+    if (!state.saves_states || start >= std::max(sequence.prompt, tokens - 1)) return fresh;
+    const std::int64_t block = state.pool->block_tokens();
+    std::int64_t last = tokens - tokens % block;
+    if (state.drafts_cached) last = std::max<std::int64_t>(last - block, 0);
+    if (start + fresh < last)
+      fresh = fresh / block * block;
+    else if (start < last)
+      fresh = last - start;
+    return shared >= block ? std::min<std::int64_t>(fresh, shared) : fresh;
   }
 
   // Blocks for the running request number `i`, from others if none are free. False: it was preempted itself.
@@ -225,11 +249,14 @@ class VllmV1 final : public Scheduler {
       const arrivals::RequestId request = waiting_.front();
       Sequence& sequence = state.at(request);
       hits_.clear();
-      const bool decodes = sequence.came_computed();
+      const bool decodes = sequence.arrived_prefilled();
       if (state.pool->caches() && !decodes) {
         cached_.find(request, sequence.tokens() - 1, state, hits_);  // the last token is always computed
         if (state.drafts_cached && !hits_.empty()) hits_.pop_back();
       }
+      auto shared = static_cast<std::uint32_t>(hits_.size());
+      if (state.saves_states) CachedBlocks::cut_to_state(request, state, hits_);
+      shared = (shared - static_cast<std::uint32_t>(hits_.size())) * state.pool->block_tokens();
       // A prompt that was computed elsewhere needs blocks here, but no row except its last token's.
       const std::uint32_t cached =
           decodes ? sequence.tokens() - 1 : static_cast<std::uint32_t>(hits_.size()) * state.pool->block_tokens();
@@ -237,6 +264,9 @@ class VllmV1 final : public Scheduler {
       if (options_.long_prefill_token_threshold > 0) fresh = std::min<std::int64_t>(fresh, options_.long_prefill_token_threshold);
       if (!options_.chunked_prefill && fresh > budget) break;
       fresh = std::min(fresh, budget);
+      if (!decodes) fresh = up_to_block(sequence, cached, fresh, shared, state);
+      if (fresh == 0) break;
+      sequence.prefill_target = decodes ? 0 : sequence.tokens();
       sequence.computed = cached;
       if (!allocate(request, sequence, static_cast<std::uint32_t>(fresh), state, true)) {
         sequence.computed = 0;
@@ -331,7 +361,10 @@ SchedulerEntry vllm_v1_scheduler() {
       {"vllm_v1", "one budget of tokens per step for prompts and decoding, running requests first; preemption by recomputation",
        "vLLM, vllm/v1/core/sched/scheduler.py (2026)", fields,
        "A draft's tokens count against the budget; drafts are cut at the end of the budget or of max_model_len. A decoding "
-       "request needs blocks for its drafts, and as many slots again if the draft keeps a cache."},
+       "request needs blocks for its drafts, and as many slots again if the draft keeps a cache. With a head as draft, the last "
+       "block of a cached prefix is computed again. If the target has layers with a state, blocks are so large that a state fits "
+       "into one, a cached prefix ends where a state is saved, and steps of prompts end with a block (--mamba-cache-mode align, "
+       "version 0.27)."},
       [](const config::Arguments& arguments, Diagnostics&) -> SchedulerMaker {
         return [options = fields.read(arguments)] { return std::make_unique<VllmV1>(options); };
       },

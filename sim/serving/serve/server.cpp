@@ -23,7 +23,7 @@ const std::array<const char*, kCauses>& cause_names() {
   return names;
 }
 
-Server::Server(std::uint32_t index, Parts parts, const arrivals::RequestTrace& workload, std::vector<Sequence>& sequences,
+Server::Server(std::uint32_t index, Parts parts, const arrivals::RequestTrace& workload, Sequence* sequences,
                StepObserver* observer)
     : index_(index),
       parts_(std::move(parts)),
@@ -31,7 +31,7 @@ Server::Server(std::uint32_t index, Parts parts, const arrivals::RequestTrace& w
       common_gap_(kMaxDraftLength + 2),
       verified_(kMaxDraftLength + 1),
       accepted_(kMaxDraftLength + 1) {
-  state_.first_sequence = sequences.data();
+  state_.first_sequence = sequences;
   state_.workload = &workload;
   state_.pool = parts_.pool.get();
   state_.policy = parts_.policy.get();
@@ -45,6 +45,7 @@ Server::Server(std::uint32_t index, Parts parts, const arrivals::RequestTrace& w
   state_.lookahead = parts_.lookahead;
   state_.extra_rows = parts_.extra_rows;
   state_.drafts_cached = parts_.drafts_cached;
+  state_.saves_states = parts_.saves_states;
   totals_.fewest_free_blocks = parts_.pool->free();
 }
 
@@ -101,19 +102,19 @@ void Server::begin_pass(arrivals::Picoseconds now) {
     composed_ = true;
     return;
   }
-  price_ = step_price();
+  time_ = step_time();
   run(now);
 }
 
 arrivals::Picoseconds Server::beside(const cost::OtherEngines& peers) {
   work_.peers = peers;
-  price_ = step_price();
-  return price_.total();
+  time_ = step_time();
+  return time_.total();
 }
 
 void Server::begin_together(arrivals::Picoseconds now, arrivals::Picoseconds longest) {
   composed_ = false;
-  price_.target += longest - price_.total();  // it waits for the others' rows
+  time_.target += longest - time_.total();  // it waits for the others' rows
   run(now);
 }
 
@@ -128,7 +129,7 @@ void Server::share_rows() {
     if (item.drafts == 0) continue;
     const Sequence& sequence = state_.at(item.request);
     DraftedChain chain{item.request, item.drafts, {}, sequence.status == Status::finished};
-    if (looks && !chain.ended) chain.outlooks = rounds_->outlooks(item.request, sequence.emitted, item.drafts);
+    if (looks && !chain.ended) chain.forecasts = rounds_->forecasts(item.request, sequence.emitted, item.drafts);
     chains_.push_back(chain);
   }
   of_chains_.assign(chains_.size(), 0);
@@ -171,7 +172,8 @@ void Server::compose() {
     const std::uint32_t computed = item.computed();
     // The policy also observes rounds without drafts of a request that has stopped drafting, so that it can start again.
     if (per_request_ && !item.prefill && sequence.status != Status::finished &&
-        (item.drafts > 0 || parts_.policy->of_request(item.request, parts_.policy->longest()) == 0))
+        (item.drafts > 0 ||
+         parts_.policy->of_request(state_.drafting(item.request, sequence.emitted), parts_.policy->longest()) == 0))
       parts_.policy->observe_request(item.request, static_cast<int>(item.drafts), static_cast<int>(item.accepted));
     rows += computed;
     const std::uint32_t before = sequence.computed - std::min(item.rows, sequence.computed);
@@ -196,7 +198,7 @@ void Server::compose() {
                    static_cast<double>(decoding_cached), 0.5 * static_cast<double>(twice_decoding_pairs)};
   work.logits = logits;
   work.cached_after = work.prompts.cached + work.decoding.cached + (static_cast<double>(rows) - static_cast<double>(rejected));
-  if (state_.uneven && current_.draft_length > 0 && !current_.drafts_alone) {
+  if (state_.uneven && current_.draft_length > 0 && !current_.drafts_sequentially) {
     sum_draft_rows();
     work.draft_rows = &draft_rows_;
   }
@@ -205,20 +207,21 @@ void Server::compose() {
   uniform_ = uniform;
 }
 
-StepPrice Server::step_price() const {
-  return current_.drafts_alone ? parts_.pricer->price_alone(work_, current_.lone_drafts, current_.batch_rows, current_.pass_rows)
-                               : parts_.pricer->price(work_, current_.draft_length);
+StepTime Server::step_time() const {
+  return current_.drafts_sequentially
+             ? parts_.latency->sequential_time(work_, current_.sequential_drafts, current_.batch_rows, current_.pass_rows)
+             : parts_.latency->time(work_, current_.draft_length);
 }
 
 void Server::run(arrivals::Picoseconds now) {
   const auto decode_rows = static_cast<std::uint32_t>(work_.decoding.sequences);
   const auto rows = prefill_rows_ + static_cast<std::uint32_t>(work_.decoding.rows);
   began_ = now;
-  ends_ = now + price_.total();
+  ends_ = now + time_.total();
   mixed_ = prefill_rows_ > 0;
 
   if (observer_ != nullptr)
-    observer_->began({index_, totals_.steps, now, price_, prefill_rows_, decode_rows, verified_drafts_, &current_,
+    observer_->began({index_, totals_.steps, now, time_, prefill_rows_, decode_rows, verified_drafts_, &current_,
                       state_.first_sequence, parts_.pool.get()});
   ++totals_.steps;
   ++(rows > kMostGraphRows ? totals_.eager_steps : uniform_ ? totals_.uniform_steps : totals_.mixed_steps);
@@ -228,10 +231,10 @@ void Server::run(arrivals::Picoseconds now) {
   totals_.rounds += decode_rows;
   totals_.largest_batch = std::max(totals_.largest_batch, static_cast<std::uint32_t>(current_.items.size()));
   totals_.fewest_free_blocks = std::min(totals_.fewest_free_blocks, current_.free_blocks);
-  totals_.batch_ps += work_.requests() * static_cast<double>(price_.total());
-  totals_.busy += price_.total();
-  totals_.drafting += price_.draft;
-  totals_.work_joules += price_.work_joules;
+  totals_.batch_ps += work_.requests() * static_cast<double>(time_.total());
+  totals_.busy += time_.total();
+  totals_.drafting += time_.draft;
+  totals_.work_joules += time_.work_joules;
 }
 
 void Server::add_gap(const Gap& gap) {
@@ -269,7 +272,7 @@ void Server::account_chunk(Sequence& sequence, std::uint32_t got, arrivals::Pico
 
 // Records the causes of the step's time for each of its sequences, and their chunks of tokens.
 void Server::account(arrivals::Picoseconds now) {
-  const StepPrice price = price_;
+  const StepTime time = time_;
   const arrivals::Picoseconds began = began_;
   const auto cause = static_cast<std::size_t>(mixed_ ? Cause::interference : Cause::decode);
   std::uint32_t single = 0;  // chunks of one token, the usual ones
@@ -287,8 +290,8 @@ void Server::account(arrivals::Picoseconds now) {
         const Cause waited = sequence.moved && sequence.rounds == 0 ? Cause::queue : Cause::stalled;
         sequence.spent[static_cast<std::size_t>(waited)] += began - sequence.since;
       }
-      sequence.spent[cause] += price.target;
-      sequence.spent[static_cast<std::size_t>(Cause::draft)] += price.draft;
+      sequence.spent[cause] += time.target;
+      sequence.spent[static_cast<std::size_t>(Cause::draft)] += time.draft;
       ++sequence.rounds;
       sequence.drafted += item.verified;
       sequence.accepted += item.accepted;
@@ -308,7 +311,7 @@ void Server::account(arrivals::Picoseconds now) {
 
 // Reports the accepted counts to the policy. A request that ended may still be in the step that was already scheduled next, and
 // is forgotten after that step.
-void Server::tell_shared(const std::vector<arrivals::RequestId>& finished) {
+void Server::observe_shared_rounds(const std::vector<arrivals::RequestId>& finished) {
   taken_.clear();
   for (const Item& item : current_.items)
     if (item.drafts > 0) taken_.push_back(item.accepted);
@@ -325,7 +328,7 @@ void Server::finish_step(arrivals::Picoseconds now, std::vector<arrivals::Reques
   parts_.scheduler->update(state_, current_, finished);
   account(now);
   for (std::uint32_t tokens = 1; tokens <= largest_chunk_; ++tokens)
-    if (common_gap_[tokens] > 0) add_gap({price_.total(), tokens, std::exchange(common_gap_[tokens], 0)});
+    if (common_gap_[tokens] > 0) add_gap({time_.total(), tokens, std::exchange(common_gap_[tokens], 0)});
   largest_chunk_ = 0;
   if (parts_.policy) {
     std::size_t longest = 0;
@@ -342,7 +345,7 @@ void Server::finish_step(arrivals::Picoseconds now, std::vector<arrivals::Reques
     if (sequences > 0) parts_.policy->observe({sequences, {verified_.data(), longest}, {accepted_.data(), longest}});
     std::fill_n(verified_.begin(), longest, 0);
     std::fill_n(accepted_.begin(), longest, 0);
-    if (rounds_ != nullptr) tell_shared(finished);
+    if (rounds_ != nullptr) observe_shared_rounds(finished);
   }
   ends_ = arrivals::kNever;
   if (!has_queued_) return;

@@ -3,7 +3,7 @@
 
 #include "sim/serving/serve/acceptance.h"
 #include "sim/serving/serve/scheduler.h"
-#include "sim/serving/serve/step_price.h"
+#include "sim/serving/serve/step_time.h"
 
 #include <cstdint>
 #include <memory>
@@ -43,7 +43,7 @@ struct StepRecord {
   std::uint32_t replica = 0;
   std::uint64_t step = 0;
   arrivals::Picoseconds start = 0;
-  StepPrice price;
+  StepTime time;
   std::uint32_t prefill_rows = 0;
   std::uint32_t decode_rows = 0;
   std::uint32_t draft_rows = 0;
@@ -68,14 +68,15 @@ class Server {
     std::unique_ptr<BlockPool> pool;
     std::unique_ptr<ServerPolicy> policy;  // nullptr: nothing is drafted
     const Acceptance* acceptance = nullptr;
-    const StepPricer* pricer = nullptr;
+    const StepLatency* latency = nullptr;
     std::uint32_t lookahead = 0;
     std::uint32_t extra_rows = 0;
     bool drafts_cached = false;
+    bool saves_states = false;
     bool in_step = false;  // it shares experts with other engines: steps of all begin and end together
   };
-  Server(std::uint32_t index, Parts parts, const arrivals::RequestTrace& workload, std::vector<Sequence>& sequences,
-         StepObserver* observer);
+  // `sequences`: [request].
+  Server(std::uint32_t index, Parts parts, const arrivals::RequestTrace& workload, Sequence* sequences, StepObserver* observer);
 
   [[nodiscard]] std::string refusal(const arrivals::Request& request) const { return parts_.scheduler->refusal(request, state_); }
   void arrive(arrivals::RequestId request, arrivals::Picoseconds now);
@@ -103,6 +104,7 @@ class Server {
   [[nodiscard]] std::uint32_t in_system() const { return parts_.scheduler->waiting() + parts_.scheduler->running(); }
   [[nodiscard]] const ServerTotals& totals() const { return totals_; }
   [[nodiscard]] const std::vector<Gap>& gaps() const { return gaps_; }
+  void clear_gaps() { gaps_.clear(); }
   [[nodiscard]] const BlockPool& pool() const { return *parts_.pool; }
 
  private:
@@ -110,8 +112,8 @@ class Server {
   void compose();
   void share_rows();
   void play(Item& item, const Sequence& sequence);
-  void tell_shared(const std::vector<arrivals::RequestId>& finished);
-  [[nodiscard]] StepPrice step_price() const;
+  void observe_shared_rounds(const std::vector<arrivals::RequestId>& finished);
+  [[nodiscard]] StepTime step_time() const;
   void run(arrivals::Picoseconds now);
   void sum_draft_rows();
   void account(arrivals::Picoseconds now);
@@ -127,7 +129,7 @@ class Server {
   bool has_queued_ = false;
   arrivals::Picoseconds began_ = 0;
   arrivals::Picoseconds ends_ = arrivals::kNever;
-  StepPrice price_;
+  StepTime time_;
   bool mixed_ = false;     // the running step computes prompts
   bool composed_ = false;  // a step is scheduled and waits for the engines that it begins with
   // Work of the running step, or of the one that waits.

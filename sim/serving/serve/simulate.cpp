@@ -1,6 +1,7 @@
 #include "sim/serving/serve/simulate.h"
 
 #include "sim/foundation/base/error.h"
+#include "sim/serving/serve/moments.h"
 
 #include <fmt/format.h>
 
@@ -19,38 +20,10 @@ struct Transit {
   arrivals::Picoseconds arrives = 0;
 };
 
-// The earliest of the engines' next moments, as a tournament of pairs: an update of one engine among hundreds only looks at a few
-// of them.
-class Moments {
- public:
-  explicit Moments(std::size_t engines) {
-    while (leaves_ < engines) leaves_ *= 2;
-    earliest_.assign(2 * leaves_, arrivals::kNever);
-  }
-  void set(std::size_t engine, arrivals::Picoseconds moment) {
-    std::size_t at = leaves_ + engine;
-    earliest_[at] = moment;
-    while (at > 1) {
-      at /= 2;
-      earliest_[at] = std::min(earliest_[2 * at], earliest_[2 * at + 1]);
-    }
-  }
-  [[nodiscard]] arrivals::Picoseconds earliest() const { return earliest_[1]; }
-  // The first engine whose moment is the earliest.
-  [[nodiscard]] std::size_t first() const {
-    std::size_t at = 1;
-    while (at < leaves_) at = 2 * at + (earliest_[2 * at] == earliest_[1] ? 0 : 1);
-    return at - leaves_;
-  }
-
- private:
-  std::size_t leaves_ = 1;
-  std::vector<arrivals::Picoseconds> earliest_;  // [1]: of all; [2 i] and [2 i + 1] are the pair below [i]
-};
-
 // Engines of one kind: when their steps end, and which may begin one.
 struct Engines {
   std::vector<std::unique_ptr<Server>> servers;
+  std::vector<Server*> routed;  // the same, for the routing
   Moments moments{1};
   std::vector<std::size_t> touched;    // a step ended, or an idle engine got a request
   std::vector<std::uint32_t> batches;  // [engine]: requests in its running step
@@ -59,6 +32,7 @@ struct Engines {
 
   void set_up() {
     moments = Moments(servers.size());
+    for (const std::unique_ptr<Server>& one : servers) routed.push_back(one.get());
     batches.resize(servers.size());
   }
 
@@ -97,10 +71,10 @@ class Run {
     }
     for (std::uint32_t i = 0; i < setting.replicas; ++i)
       decode_.servers.push_back(
-          std::make_unique<Server>(i, setting.make_engine(), workload, result_.sequences, setting.observer));
+          std::make_unique<Server>(i, setting.make_engine(), workload, result_.sequences.data(), setting.observer));
     for (std::uint32_t i = 0; i < setting.prefill.engines; ++i)
       prefill_.servers.push_back(std::make_unique<Server>(setting.replicas + i, setting.prefill.make_engine(), workload,
-                                                          result_.sequences, setting.observer));
+                                                          result_.sequences.data(), setting.observer));
     if (!prefill_.servers.empty())  // there a request ends with its first token
       for (Sequence& sequence : result_.sequences) sequence.output = sequence.limit = 1;
     if (setting.replicas > 1) result_.replica_of.resize(workload.requests.size());
@@ -112,12 +86,7 @@ class Run {
     for (std::uint64_t turn = 0;; ++turn) {
       const arrivals::Picoseconds now = next_moment();
       if (now == arrivals::kNever || now > setting_.horizon) break;
-      if (static_cast<double>(now) > arrivals::kLongestRun * arrivals::kPicosecondsPerSecond)
-        throw BadInput(
-            {"", 0, 0},
-            fmt::format("the run lasts longer than {:g} s, where simulated time ends, allowed: fewer requests, faster steps, "
-                        "or serve.horizon_s",
-                        arrivals::kLongestRun));
+      check_moment(now);
       ends_of_steps(now);
       ends_of_prefills(now);
       arrivals(now);
@@ -250,7 +219,7 @@ class Run {
 
   void enter(arrivals::RequestId request, Engines& engines, arrivals::Picoseconds now) {
     std::vector<std::unique_ptr<Server>>& servers = engines.servers;
-    const std::uint32_t replica = servers.size() == 1 ? 0 : setting_.routing->replica(request, workload_, servers);
+    const std::uint32_t replica = servers.size() == 1 ? 0 : setting_.routing->replica(request, workload_, engines.routed);
     if (decode_.servers.size() > 1 && &engines == &decode_) result_.replica_of[request] = replica;
     if (servers.size() > 1 && setting_.routing->by_prefix()) servers[replica]->remember(workload_.requests[request]);
     servers[replica]->arrive(request, now);
@@ -287,6 +256,15 @@ class Run {
 
 }  // namespace
 
+void check_moment(arrivals::Picoseconds now) {
+  if (static_cast<double>(now) > arrivals::kLongestRun * arrivals::kPicosecondsPerSecond)
+    throw BadInput(
+        {"", 0, 0},
+        fmt::format("the run lasts longer than {:g} s, where simulated time ends, allowed: fewer requests, faster steps, "
+                    "or serve.horizon_s",
+                    arrivals::kLongestRun));
+}
+
 SimulationResult simulate(const arrivals::RequestTrace& workload, const RunSetting& setting) {
   return Run(workload, setting).run();
 }
@@ -295,7 +273,7 @@ double link_busy_share(const SimulationResult& result) {
   return result.end > 0 ? std::min(1.0, static_cast<double>(result.link_busy) / static_cast<double>(result.end)) : 0.0;
 }
 
-std::size_t sent_too_early(const arrivals::RequestTrace& workload, const SimulationResult& result) {
+std::size_t early_requests(const arrivals::RequestTrace& workload, const SimulationResult& result) {
   std::size_t count = 0;
   for (std::size_t i = 0; i < result.sent; ++i) {
     if (workload.requests[i].follows == 0 || result.sequences[i].sent == arrivals::kNever) continue;

@@ -14,7 +14,7 @@
 namespace specsim::serve {
 
 // Prompts are computed by separate engines, and their caches are sent to those that decode, one after the other.
-struct PrefillApart {
+struct DisaggregatedPrefill {
   std::function<Server::Parts()> make_engine;
   std::uint32_t engines = 0;               // 0: every engine does both
   double link_ps_per_token = 0.0;          // time to transfer the cache of one prompt token
@@ -23,7 +23,7 @@ struct PrefillApart {
 };
 
 struct RunSetting {
-  PrefillApart prefill;
+  DisaggregatedPrefill prefill;
   std::function<Server::Parts()> make_engine;  // for each replica
   std::uint32_t replicas = 1;
   bool in_step = false;                              // all of them begin and end their steps together because they share experts
@@ -52,6 +52,9 @@ struct SimulationResult {
   bool interrupted = false;
 };
 
+// Throws BadInput at a moment at which simulated time has ended.
+void check_moment(arrivals::Picoseconds now);
+
 // Runs the engines on the requests until all have ended, the horizon is reached or `stop` is set. Throws BadInput if simulated
 // time ends.
 SimulationResult simulate(const arrivals::RequestTrace& workload, const RunSetting& setting);
@@ -61,6 +64,6 @@ SimulationResult simulate(const arrivals::RequestTrace& workload, const RunSetti
 double link_busy_share(const SimulationResult& result);
 
 // Requests that were sent before the answer that their prompt contains was complete: no client can do that.
-std::size_t sent_too_early(const arrivals::RequestTrace& workload, const SimulationResult& result);
+std::size_t early_requests(const arrivals::RequestTrace& workload, const SimulationResult& result);
 
 }  // namespace specsim::serve

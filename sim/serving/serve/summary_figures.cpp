@@ -124,6 +124,10 @@ std::vector<SummaryFigure> all_figures() {
       of("warm_up_requests", "requests", "first requests, excluded from latencies and shares", &Summary::warm_up_requests));
   list.push_back(
       of("prefix_hit_tokens", "tokens", "tokens found in the prefix cache, at every admission", &Summary::prefix_hit_tokens));
+  list.push_back({"prefix_hit_rate", "1", "prefix_hit_tokens over the requests' tokens at these admissions",
+                  [](const Summary& summary) { return summary.prefix_hit_tokens / summary.prefix_lookup_tokens; }});
+  list.push_back({"prefill_tokens", "tokens", "the other tokens at these admissions, which are computed",
+                  [](const Summary& summary) { return summary.prefix_lookup_tokens - summary.prefix_hit_tokens; }});
   return list;
 }
 

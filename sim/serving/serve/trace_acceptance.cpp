@@ -51,23 +51,23 @@ using Overlaps = std::vector<std::vector<double>>;  // [record][output position]
 class OverlapRounds final : public Rounds {
  public:
   OverlapRounds(const Acceptance& acceptance, const Overlaps& overlaps) : acceptance_(&acceptance), overlaps_(&overlaps) {}
-  std::span<const draft::LengthPolicy::Outlook> outlooks(arrivals::RequestId request, std::uint32_t emitted,
-                                                         std::uint32_t drafted) override {
+  std::span<const draft::LengthPolicy::TokenForecast> forecasts(arrivals::RequestId request, std::uint32_t emitted,
+                                                                std::uint32_t drafted) override {
     const std::vector<double>& own = (*overlaps_)[request % overlaps_->size()];
-    std::vector<draft::LengthPolicy::Outlook>& outlooks = outlooks_[request];
-    outlooks.resize(drafted);
-    for (std::uint32_t place = 0; place < drafted; ++place) outlooks[place].overlap = own[(emitted + place) % own.size()];
-    return outlooks;
+    std::vector<draft::LengthPolicy::TokenForecast>& forecasts = forecasts_[request];
+    forecasts.resize(drafted);
+    for (std::uint32_t place = 0; place < drafted; ++place) forecasts[place].overlap = own[(emitted + place) % own.size()];
+    return forecasts;
   }
   std::uint32_t play(arrivals::RequestId request, std::uint32_t emitted, std::uint32_t verified) override {
     return verified > 0 ? acceptance_->accepted(request, emitted, verified) : 0;
   }
-  void forget(arrivals::RequestId request) override { outlooks_.erase(request); }
+  void forget(arrivals::RequestId request) override { forecasts_.erase(request); }
 
  private:
   const Acceptance* acceptance_;
   const Overlaps* overlaps_;
-  std::unordered_map<arrivals::RequestId, std::vector<draft::LengthPolicy::Outlook>> outlooks_;
+  std::unordered_map<arrivals::RequestId, std::vector<draft::LengthPolicy::TokenForecast>> forecasts_;
 };
 
 // The draft for an output position is accepted, once it is reached, with the probability that was recorded there.

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Compares llama.cpp's passes, as users measured them on consumer cards, with the estimates of engine llama_cpp.
 
-usage: scripts/results/llama_cpp_prices.py SPECSIM OUT [--engine YAML]    (from the repository's root: scripts/results/llama_cpp_prices.py build/specsim results/roofline)
+usage: scripts/results/llama_cpp_latencies.py SPECSIM OUT [--engine YAML]    (from the repository's root: scripts/results/llama_cpp_latencies.py build/specsim results/roofline)
 
 Reads configs/published/llama_cpp.csv (tokens per second that llama-bench printed, with their sources). Writes llama_cpp.csv, each row with
 its estimate, and llama_cpp.md to OUT, and prints the latter: published / simulated by GPU, tokens of a pass and context. A ratio above 1

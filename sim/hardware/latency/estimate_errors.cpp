@@ -1,4 +1,4 @@
-#include "sim/hardware/latency/price_errors.h"
+#include "sim/hardware/latency/estimate_errors.h"
 
 #include "sim/foundation/math/quantiles.h"
 
@@ -7,8 +7,8 @@
 
 namespace specsim::cost {
 
-PriceErrors price_errors(std::vector<double> ratios) {
-  PriceErrors errors{.count = ratios.size(), .median_ratio = median_of(ratios)};
+EstimateErrors estimate_errors(std::vector<double> ratios) {
+  EstimateErrors errors{.count = ratios.size(), .median_ratio = median_of(ratios)};
   for (double& ratio : ratios) ratio = std::abs(ratio - 1.0);
   std::sort(ratios.begin(), ratios.end());
   errors.median_error = math::sample_quantile(ratios, 0.5);

@@ -1,4 +1,4 @@
-#include "sim/answers/plan/price_noise.h"
+#include "sim/answers/plan/latency_noise.h"
 
 #include "sim/hardware/latency/deployment.h"
 
@@ -9,29 +9,30 @@ namespace specsim::plan {
 namespace {
 
 // Share of the round that is verification, or drafting, times the error of its kernels specific to these rows.
-double of_rows(const RoundPrice& price) {
-  const double rows = price.verified_rows;
-  const double error = price.cost->kernel_error(cost::Role::target, {price.workload.batch, rows, price.workload.context, rows});
-  return std::sqrt(1.0 - price.cost->shared_variance(cost::Role::target)) * error * price.time.verify.total() /
-         price.time.total();
+double of_rows(const RoundEstimate& estimate) {
+  const double rows = estimate.verified_rows;
+  const double error =
+      estimate.cost->kernel_error(cost::Role::target, {estimate.workload.batch, rows, estimate.workload.context, rows});
+  return std::sqrt(1.0 - estimate.cost->shared_variance(cost::Role::target)) * error * estimate.time.verify.total() /
+         estimate.time.total();
 }
-double drafting(const RoundPrice& price) {
-  return price.cost->kernel_error(cost::Role::draft, {price.workload.batch, 1.0, price.workload.context, 1.0}) *
-         price.time.draft.total() / price.time.total();
+double drafting(const RoundEstimate& estimate) {
+  return estimate.cost->kernel_error(cost::Role::draft, {estimate.workload.batch, 1.0, estimate.workload.context, 1.0}) *
+         estimate.time.draft.total() / estimate.time.total();
 }
 
-cost::StepSetting setting_of(const RoundPrice& price) {
-  return {price.workload.batch, price.workload.context, static_cast<int>(std::lround(price.verified_rows)) - 1};
+cost::StepSetting setting_of(const RoundEstimate& estimate) {
+  return {estimate.workload.batch, estimate.workload.context, static_cast<int>(std::lround(estimate.verified_rows)) - 1};
 }
 
 double square(double x) { return x * x; }
 
-std::optional<cost::FactorBelief> belief_of(const RoundPrice& price) {
-  const cost::Uncertainty* const uncertainty = price.cost->uncertainty();
+std::optional<cost::FactorBelief> belief_of(const RoundEstimate& estimate) {
+  const cost::Uncertainty* const uncertainty = estimate.cost->uncertainty();
   return uncertainty != nullptr ? uncertainty->factors() : std::nullopt;
 }
 
-bool one_draft(const RoundPrice& a, const RoundPrice& b) {
+bool one_draft(const RoundEstimate& a, const RoundEstimate& b) {
   if (a.cost == b.cost) return true;
   const cost::Deployment* of_a = a.cost->deployment();
   const cost::Deployment* of_b = b.cost->deployment();
@@ -40,7 +41,7 @@ bool one_draft(const RoundPrice& a, const RoundPrice& b) {
 
 }  // namespace
 
-double price_noise(const RoundPrice& a, const RoundPrice& b) {
+double latency_noise(const RoundEstimate& a, const RoundEstimate& b) {
   double variance = 0.0;
   if (const std::optional<cost::FactorBelief> belief = belief_of(a)) {
     cost::FactorVector slope = cost::round_slope(a.time, a.workload, a.verified_rows);
@@ -54,11 +55,11 @@ double price_noise(const RoundPrice& a, const RoundPrice& b) {
   return std::sqrt(variance);
 }
 
-double price_error(const RoundPrice& price) {
-  double variance = of_rows(price) * of_rows(price);
-  if (const std::optional<cost::FactorBelief> belief = belief_of(price))
-    variance += cost::ratio_variance(*belief, cost::round_slope(price.time, price.workload, price.verified_rows)) +
-                square(price.cost->uncertainty()->discrepancy());
+double estimate_error(const RoundEstimate& estimate) {
+  double variance = of_rows(estimate) * of_rows(estimate);
+  if (const std::optional<cost::FactorBelief> belief = belief_of(estimate))
+    variance += cost::ratio_variance(*belief, cost::round_slope(estimate.time, estimate.workload, estimate.verified_rows)) +
+                square(estimate.cost->uncertainty()->discrepancy());
   return std::sqrt(variance);
 }
 

@@ -44,31 +44,31 @@ inline cost::Segment decoding_alike(double sequences, double rows_each, double c
 }
 
 // A sequence that drafts by itself: its first pass computes the rows that the draft has not seen, after this many cached tokens.
-struct LoneDraft {
+struct SequentialDraft {
   std::uint32_t first_rows = 1;
   std::uint32_t cached = 0;
   std::uint32_t drafts = 1;
 };
 
-struct StepPrice {
+struct StepTime {
   arrivals::Picoseconds target = 0;
   arrivals::Picoseconds draft = 0;  // the draft's passes, and the other time of a speculative round
   double work_joules = 0.0;         // energy of one GPU beyond its idle power
   [[nodiscard]] arrivals::Picoseconds total() const { return target + draft; }
 };
 
-class StepPricer {
+class StepLatency {
  public:
   // `keeps_draft`: the server may draft again later. A step without drafts then still computes its rows in one pass of the draft,
   // whose cache would otherwise have gaps (vLLM's pull requests 51575 and 53426). The model must live longer.
-  StepPricer(const cost::CostModel& cost, DraftMethod method, HostTime host, bool keeps_draft = false)
+  StepLatency(const cost::CostModel& cost, DraftMethod method, HostTime host, bool keeps_draft = false)
       : cost_(&cost), method_(method), host_(host), keeps_draft_(keeps_draft && method != DraftMethod::ngram) {}
   // The time of a step at whose end `draft_length` draft tokens are made for the next one.
-  [[nodiscard]] StepPrice price(const StepWork& work, int draft_length) const;
+  [[nodiscard]] StepTime time(const StepWork& work, int draft_length) const;
   // The time of a step whose sequences draft one after another, at batch 1, before the target computes its rows: in batches of at
   // most `batch_rows`, each in passes of at most `pass_rows`.
-  [[nodiscard]] StepPrice price_alone(const StepWork& work, const std::vector<LoneDraft>& drafts, double batch_rows,
-                                      double pass_rows) const;
+  [[nodiscard]] StepTime sequential_time(const StepWork& work, const std::vector<SequentialDraft>& drafts, double batch_rows,
+                                         double pass_rows) const;
   // Total seconds of the same step.
   [[nodiscard]] double seconds(const StepWork& work, int draft_length) const;
   struct Parts {
@@ -80,7 +80,7 @@ class StepPricer {
 
  private:
   // Rounds to whole picoseconds; throws BadInput for a step beyond simulated time.
-  [[nodiscard]] static StepPrice rounded(const Parts& time);
+  [[nodiscard]] static StepTime rounded(const Parts& time);
   // Adds the draft's passes by StepWork::draft_rows.
   void add_passes(const StepWork& work, Parts& parts) const;
 

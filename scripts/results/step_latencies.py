@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Compares steps and served times of real servers with their estimates, in tables.
 
-usage: scripts/results/step_prices.py SPECSIM TABLES OUT    (from the repository's root: scripts/results/step_prices.py build/specsim TABLES results/fidelity/steps)
+usage: scripts/results/step_latencies.py SPECSIM TABLES OUT    (from the repository's root: scripts/results/step_latencies.py build/specsim TABLES results/fidelity/steps)
 
 TABLES is the folder of public measurements, as for scripts/results/fidelity.py, or OUT itself: a test estimates the rows there again without
 the folder. Estimates the three tables of SOURCES with `specsim kernels` and writes to OUT
@@ -142,7 +142,7 @@ def main():
             lines.append([name, "; ".join(key), count, f"{ratio:.3f}", *(f"{x:.1f}" for x in off)])
     write_lines(out / "errors.csv", ["page", "group", "rows", "median_ratio", "median_error_percent", "p90_error_percent", "worst_error_percent"], lines)
     (out / "manifest.yaml").write_text(
-        'script: scripts/results/step_prices.py\ncommand: "scripts/results/step_prices.py build/specsim TABLES results/fidelity/steps"\n'
+        'script: scripts/results/step_latencies.py\ncommand: "scripts/results/step_latencies.py build/specsim TABLES results/fidelity/steps"\n'
         f'program: "{version_of(specsim)}"\ntables: "ai-dynamo/aiconfigurator, Apache-2.0: steps of vLLM 0.20.1 on a B300, branch dev-layerwise-collector (60a0ffc30); '
         'served times, systems/silicon_sample.csv (095f58a51c4c): InferenceMAX and NVIDIA; rows without an estimate are left out"\n')
     return 0

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Compares the measurements of scripts/gpu/gpu_calibrate with specsim's estimates, which use only the GPU's preset.
 
-    scripts/gpu/gpu_prices.py build/specsim results/gpu/h200-sxm    writes prices.csv and prices.md there
+    scripts/gpu/gpu_latencies.py build/specsim results/gpu/h200-sxm    writes prices.csv and prices.md there
 
 The folder's name is the GPU's in configs/hardware. Whole passes are estimated by `specsim pass`, products by `specsim kernels`. Tables that
 estimates were fitted to (kernels/attention_fa2.csv, attention_fa3.csv, products_w4a16.csv) are left out. PyTorch has two ways to attend

@@ -6,7 +6,7 @@
 
 namespace specsim::cost {
 
-struct PriceErrors {
+struct EstimateErrors {
   std::size_t count = 0;
   double median_ratio = 0.0;  // estimated over measured
   double median_error = 0.0;  // median of the absolute relative error
@@ -15,7 +15,7 @@ struct PriceErrors {
 };
 
 // Of the ratios of estimated to measured times, of which there is at least one.
-PriceErrors price_errors(std::vector<double> ratios);
+EstimateErrors estimate_errors(std::vector<double> ratios);
 
 // NaN without values.
 double median_of(std::vector<double> values);

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Checks the stated standard errors of estimates: how often measurements lie within one and two of them.
 
-usage: scripts/results/price_coverage.py SPECSIM OUT    (from the repository's root: scripts/results/price_coverage.py build/specsim results/fidelity/coverage)
+usage: scripts/results/latency_coverage.py SPECSIM OUT    (from the repository's root: scripts/results/latency_coverage.py build/specsim results/fidelity/coverage)
 
 Needs only the repository. Estimates whole steps, served times (results/fidelity/steps), published passes and rounds (configs/published)
 again, each with the error that the program states, and writes to OUT
@@ -22,8 +22,8 @@ from pathlib import Path
 import published_speedups
 import served_speedups
 from calls import version_of
-from priced_passes import pass_of
-from step_prices import priced
+from estimated_passes import pass_of
+from step_latencies import priced
 from tables import write_rows
 
 NORMAL_MIDDLE = 0.6745
@@ -195,7 +195,7 @@ def main():
         "| set | rows | servers | error of kernels, % | within 1 / 2 of it, % | stated error, % | within 1 / 2 of it, % | needed / stated |\n"
         + "|---" * 8 + "|\n" + "".join(lines))
     (out / "kernels.md").write_text(kernel_lines())
-    (out / "manifest.yaml").write_text(f'script: scripts/results/price_coverage.py\ncommand: "scripts/results/price_coverage.py build/specsim results/fidelity/coverage"\n'
+    (out / "manifest.yaml").write_text(f'script: scripts/results/latency_coverage.py\ncommand: "scripts/results/latency_coverage.py build/specsim results/fidelity/coverage"\n'
                                        f'program: "{version_of(specsim)}"\ndata: {KERNELS}, {STEPS}, {published_speedups.ROWS}, {served_speedups.ROWS}\n')
     return 0
 

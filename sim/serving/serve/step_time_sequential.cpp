@@ -1,4 +1,4 @@
-#include "sim/serving/serve/step_price.h"
+#include "sim/serving/serve/step_time.h"
 
 #include <algorithm>
 #include <cmath>
@@ -19,8 +19,8 @@ cost::Segment part(cost::Segment segment, double share) {
 
 }  // namespace
 
-StepPrice StepPricer::price_alone(const StepWork& work, const std::vector<LoneDraft>& drafts, double batch_rows,
-                                  double pass_rows) const {
+StepTime StepLatency::sequential_time(const StepWork& work, const std::vector<SequentialDraft>& drafts, double batch_rows,
+                                      double pass_rows) const {
   Parts parts;
   const double rows = work.prompts.rows + work.decoding.rows;
   for (double left = rows; left > 0.0; left -= batch_rows)
@@ -35,7 +35,7 @@ StepPrice StepPricer::price_alone(const StepWork& work, const std::vector<LoneDr
     parts.draft += pass.total();
     parts.work_joules += pass.work_joules;
   };
-  for (const LoneDraft& one : drafts) {
+  for (const SequentialDraft& one : drafts) {
     parts.draft += cost_->round_overhead(1.0);
     if (method_ == DraftMethod::ngram) continue;
     add(cost_->draft_pass({1.0, static_cast<double>(one.cached)}, 0, one.first_rows - 1.0));

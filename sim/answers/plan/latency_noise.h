@@ -6,7 +6,7 @@
 namespace specsim::plan {
 
 // One round as estimated. `verified_rows`: tokens per sequence in the target's pass.
-struct RoundPrice {
+struct RoundEstimate {
   const cost::CostModel* cost = nullptr;
   cost::Workload workload;
   double verified_rows = 1.0;
@@ -18,8 +18,8 @@ struct RoundPrice {
 // how much the two settings differ (cost::discrepancy_correlation). Kernel errors between numbers of rows
 // (cost::Uncertainty::kernel_error) count if these numbers differ. Errors of passes of one draft model are equal; those of two
 // models are independent. 0 if the cost model states no error.
-double price_noise(const RoundPrice& a, const RoundPrice& b);
+double latency_noise(const RoundEstimate& a, const RoundEstimate& b);
 // Standard error of the logarithm of one round's time.
-double price_error(const RoundPrice& price);
+double estimate_error(const RoundEstimate& estimate);
 
 }  // namespace specsim::plan

@@ -1,7 +1,7 @@
 """Tables of the notes on latency, which scripts/dev/docs_pages.py makes of results/fidelity, and the values in their sentences.
 
 unseen.csv is the output of `scripts/kernels/fit_kernels.py TABLES --out configs/kernels --corrections --report results/fidelity/unseen.csv`,
-small.csv that of scripts/results/fidelity.py, and steps/ that of `scripts/results/step_prices.py`. earlier.csv is a record of estimates before the
+small.csv that of scripts/results/fidelity.py, and steps/ that of `scripts/results/step_latencies.py`. earlier.csv is a record of estimates before the
 fits, which no command makes again.
 """
 from pathlib import Path

@@ -1,4 +1,4 @@
-#include "sim/serving/serve/step_price.h"
+#include "sim/serving/serve/step_time.h"
 
 #include "sim/foundation/base/error.h"
 
@@ -12,14 +12,14 @@ namespace specsim::serve {
 
 namespace {
 
-void add_draft(const cost::PassTime& pass, StepPricer::Parts& parts) {
+void add_draft(const cost::PassTime& pass, StepLatency::Parts& parts) {
   parts.draft += pass.total();
   parts.work_joules += pass.work_joules;
 }
 
 }  // namespace
 
-StepPricer::Parts StepPricer::parts(const StepWork& work, int draft_length) const {
+StepLatency::Parts StepLatency::parts(const StepWork& work, int draft_length) const {
   const double n = work.requests();
   const cost::PassTime target = cost_->mixed_pass(cost::Role::target, work.prompts, work.decoding, work.logits, work.peers);
   Parts parts{target.total(), 0.0, target.work_joules};
@@ -41,7 +41,7 @@ StepPricer::Parts StepPricer::parts(const StepWork& work, int draft_length) cons
   return parts;
 }
 
-void StepPricer::add_passes(const StepWork& work, Parts& parts) const {
+void StepLatency::add_passes(const StepWork& work, Parts& parts) const {
   const std::vector<double>& rows = *work.draft_rows;
   const double n = work.requests();
   for (std::size_t j = 0; j < rows.size(); ++j) {
@@ -60,9 +60,9 @@ void StepPricer::add_passes(const StepWork& work, Parts& parts) const {
   }
 }
 
-StepPrice StepPricer::price(const StepWork& work, int draft_length) const { return rounded(parts(work, draft_length)); }
+StepTime StepLatency::time(const StepWork& work, int draft_length) const { return rounded(parts(work, draft_length)); }
 
-StepPrice StepPricer::rounded(const Parts& time) {
+StepTime StepLatency::rounded(const Parts& time) {
   if (!(time.target + time.draft < arrivals::kLongestRun))
     throw BadInput({"", 0, 0},
                    fmt::format("a step takes {:.4g} s by the cost model, allowed: less than {:g} s, where simulated time ends",
@@ -71,7 +71,7 @@ StepPrice StepPricer::rounded(const Parts& time) {
   return {target, std::llround(arrivals::kPicosecondsPerSecond * (time.target + time.draft)) - target, time.work_joules};
 }
 
-double StepPricer::seconds(const StepWork& work, int draft_length) const {
+double StepLatency::seconds(const StepWork& work, int draft_length) const {
   const Parts time = parts(work, draft_length);
   return time.target + time.draft;
 }
