@@ -96,7 +96,7 @@ def kind_of(cell, kind):
 
 # Drafters by their source of drafts; one without a group has its own group at the end.
 GROUPS = {
-    "Chains of a draft model": ["chain", "pard", "early_exit", "cs_drafting"],
+    "Chains of a draft model": ["chain", "pard", "early_exit", "cs_drafting", "saguaro"],
     "Heads on the target": ["eagle", "eagle3", "mtp", "medusa", "hydra", "redrafter", "parallel", "dflash", "dflash2", "dspark", "domino"],
     "Trees": ["tree_static", "tree_ranked", "tree_sequoia", "tree_dynamic", "opt_tree", "spec_exec", "dyspec", "ddtree", "caddtree", "jetspec"],
     "N-grams and retrieval": ["prompt_lookup", "suffix", "suffix_decoding", "ngram_simple", "ngram_mod", "ngram_cache", "ngram_map_k", "ngram_map_k4v",

@@ -11,7 +11,7 @@ from plot_style import COLOURS, Z95, main, plt, read, save
 BATCHES = [1, 8, 32]
 MARKERS = "osD"
 # Methods by their source of drafts, with the words of the legend.
-GROUPS = [("a draft model, chain", ("chain", "cs_drafting")),
+GROUPS = [("a draft model, chain", ("chain", "cs_drafting", "saguaro")),
           ("a draft model, tree", ("tree_static", "tree_sequoia", "tree_ranked", "tree_dynamic", "opt_tree", "spec_exec", "dyspec")),
           ("a draft model that guesses a block at once", ("parallel", "pard", "dflash", "dflash2", "dspark", "domino")),
           ("the target's own layers or heads", ("early_exit", "eagle", "eagle3", "mtp", "medusa", "hydra", "redrafter")),

@@ -220,6 +220,12 @@ std::shared_ptr<const spec::Cell> read_cell(const config::Value& config, const s
         where, fmt::format("decode and pair make {} cells, allowed: one, whose rounds are executed", experiment.cells.size()));
     return nullptr;
   }
+  if (cell->judges_blocks() && draft::prepares_meanwhile(*cell->block()->drafter)) {
+    diagnostics.add(where, fmt::format("decode's drafter {} prepares rounds on a GPU of its own, which servers here do not have; "
+                                       "allowed: another drafter",
+                                       cell->block()->drafter.name()));
+    return nullptr;
+  }
   if (cell->policy() != nullptr && (*cell->policy())->shares_rows()) {
     diagnostics.add(where,
                     fmt::format("decode's policy {} divides the rows of a batch, and a server's batches are not those of decode; "

@@ -23,8 +23,9 @@ struct BlockStart {
   std::uint32_t context = 0;
   std::vector<Token> text;          // emitted so far
   std::vector<std::size_t> rounds;  // if the drafter has memory: the text's length before each round
+  std::vector<Token> drawn;         // Memory::drawn()
   bool operator<(const BlockStart& other) const {
-    return std::tie(context, text, rounds) < std::tie(other.context, other.text, other.rounds);
+    return std::tie(context, text, rounds, drawn) < std::tie(other.context, other.text, other.rounds, other.drawn);
   }
 };
 
@@ -82,7 +83,7 @@ class BlockRounds {
 
   RoundTree enumerate() {
     for (std::uint32_t context = 0; context < contexts_; ++context) {
-      starts_.index_of({context, {}, {}});
+      starts_.index_of({context, {}, {}, {}});
       memories_.push_back(drafter_.start());
     }
     for (std::size_t i = 0; i < starts_.size(); ++i) {
@@ -97,14 +98,19 @@ class BlockRounds {
 
  private:
   using Memory = std::shared_ptr<draft::BlockDrafter::Memory>;
-  // Emitted tokens, the next context, and whether the accepted path ends at a leaf.
-  using Ends = std::map<std::tuple<std::vector<Token>, std::uint32_t, bool>, long double>;
+  // Emitted tokens, the next context, whether the accepted path ends at a leaf, and Memory::drawn().
+  using End = std::tuple<std::vector<Token>, std::uint32_t, bool, std::vector<Token>>;
+  struct Ended {
+    long double probability = 0.0L;
+    Memory memory;  // the drafter's memory after the round
+  };
 
-  // Plays a round with every possible choice. `memory`: the drafter's memory after the round.
-  Ends every_end(std::size_t index, const BlockStart& start, Memory& memory) {
+  // Plays a round with every possible choice.
+  std::map<End, Ended> every_end(std::size_t index, const BlockStart& start) {
     std::vector<Token> text(process_.prompt().begin(), process_.prompt().end());
     text.insert(text.end(), start.text.begin(), start.text.end());
-    Ends ends;
+    std::map<End, Ended> ends;
+    Memory memory;
     EveryChoice choices(cell_.vocab, EveryChoice::Finals::by_depth);
     std::uint64_t played = 0;
     do {
@@ -112,7 +118,10 @@ class BlockRounds {
       const decode::BlockRound::Start setting{0, start.context, 0, text, policy_memory_.length, memory.get(), &policy_memory_};
       const decode::BlockRound::RoundResult& outcome =
           policy_ != nullptr ? play_shared(setting, choices) : round_.play(rule_, setting, choices);
-      ends[{outcome.emitted, outcome.next_context, outcome.whole}] += choices.probability();
+      Ended& end = ends[{outcome.emitted, outcome.next_context, outcome.whole,
+                         memory != nullptr ? memory->drawn() : std::vector<Token>()}];
+      end.probability += choices.probability();
+      end.memory = memory;
       if (companion_ == nullptr && index < contexts_ && (played < kReplayedAll || played % kReplayedEvery == 0))
         replay(choices, start.context, outcome, fresh_, watched_);
       ++played;
@@ -144,23 +153,22 @@ class BlockRounds {
   }
 
   void add_ends(std::size_t index, const BlockStart& start, RoundNode& node) {
-    Memory memory;
-    for (const auto& [end, probability] : every_end(index, start, memory)) {
-      const auto& [emitted, context, whole] = end;
-      BlockStart next{context, {}, {}};
+    for (const auto& [end, ended] : every_end(index, start)) {
+      const auto& [emitted, context, whole, drawn] = end;
+      BlockStart next{context, {}, {}, drawn};
       if (drafter_.shape().reads_text) {
         next.text = start.text;
         next.text.insert(next.text.end(), emitted.begin(), emitted.end());
         if (next.text.size() > tokens_) next.text.resize(tokens_);
       }
-      if (memory != nullptr) {
+      if (ended.memory != nullptr) {
         next.rounds = start.rounds;
         next.rounds.push_back(start.text.size());
       }
       const auto accepted = static_cast<std::uint32_t>(emitted.size()) - 1;
       const std::uint32_t judged = cell_.verifier().demands.joint ? 0 : accepted + (whole ? 0U : 1U);
-      node.ends.push_back({emitted, starts_.index_of(std::move(next)), accepted, judged, probability});
-      memories_.resize(starts_.size(), memory);  // a block is chosen before any draw, so its memory is the same for all outcomes
+      node.ends.push_back({emitted, starts_.index_of(std::move(next)), accepted, judged, ended.probability});
+      memories_.resize(starts_.size(), ended.memory);
     }
   }
 

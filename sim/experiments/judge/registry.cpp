@@ -36,6 +36,7 @@ namespace specsim::judge {
   X(spec_exec)              \
   X(redrafter)              \
   X(cs_drafting)            \
+  X(saguaro)                \
   X(dspark)                 \
   X(prompt_lookup)          \
   X(suffix)                 \

@@ -3,6 +3,7 @@
 #include "sim/experiments/judge/method.h"
 #include "sim/foundation/base/index.h"
 #include "sim/rounds/theory/lossy.h"
+#include "sim/rounds/theory/multi_draft.h"
 
 #include <fmt/format.h>
 
@@ -276,6 +277,15 @@ Coverage walk(BlockRounds rounds, NodeTheory rule) {
   std::string why = why_not_walked(rounds);
   if (!why.empty()) return {nullptr, std::move(why)};
   return {std::make_unique<TreeWalk>(std::move(rounds), std::move(rule)), ""};
+}
+
+Coverage walk_drawn_chain(const spec::Cell& cell) {
+  BlockRounds rounds(cell);
+  for (int node = 0; node < cell.draft_length(); ++node) rounds.tree.add(node, 0);
+  rounds.ranks.assign(index_of(cell.draft_length()), 1);
+  return walk(std::move(rounds), {[](const verify::PositionDistributions& distributions, int children) {
+                return theory::judge_recursive(distributions.target, distributions.drafted, children).by_token;
+              }});
 }
 
 Coverage walk_admitting(BlockRounds rounds, MassByToken admits) {

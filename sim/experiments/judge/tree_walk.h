@@ -47,6 +47,8 @@ TreeFigures figures_of(const BlockRounds& rounds);
 
 // The theory of a drafter with the same tree in each round.
 Coverage walk(BlockRounds rounds, NodeTheory rule);
+// The theory of a drafter that chooses its block and draws it token by token, as a chain.
+Coverage walk_drawn_chain(const spec::Cell& cell);
 // The theory of a single child that is accepted with its own probability, `admits` by token, and followed by the target's
 // residual.
 Coverage walk_admitting(BlockRounds rounds, MassByToken admits);

@@ -88,6 +88,14 @@ void reuse(double share, cost::RoundTime& time) {
   time.verify = verify;
 }
 
+// The part of the passes that prepare the next round that lasts longer than the verification at that time: the target waits.
+cost::PassTime beyond_verification(const Cell& cell, const std::vector<double>& meanwhile_rows, const cost::PassTime& verify) {
+  const cost::PassTime passes = cost::draft_passes_time(cell.cost(), cell.workload, meanwhile_rows);
+  cost::PassTime beyond;
+  if (passes.total() > verify.total()) beyond.add(1.0 - verify.total() / passes.total(), passes);
+  return beyond;
+}
+
 // Counted rounds whose mean time is computed; see Cell::round_time.
 struct CountedRounds {
   double full_rate;
@@ -103,6 +111,7 @@ cost::RoundTime block_time(const Cell& cell, int nodes, double full_rate) {
   const draft::BlockWork work = cell.block()->drafter->work(nodes);
   cost::RoundTime time = cost::block_time(cell.cost(), cell.workload, work.pass_rows, work.verified_rows, full_rate);
   reuse(work.reused, time);
+  time.draft += beyond_verification(cell, work.meanwhile_rows, time.verify);
   return time;
 }
 
@@ -139,6 +148,7 @@ cost::RoundTime shared_rows_time(const Cell& cell, const CountedRounds& rounds) 
 // number of sequences that choose their blocks by themselves.
 cost::RoundTime lockstep_time(const Cell& cell, const CountedRounds& rounds, double independent) {
   cost::RoundTime mean;
+  cost::PassTime waiting;
   std::vector<DraftPasses> kinds;
   const decode::PassCounts& passes = rounds.passes;
   for (std::size_t count = 0; count < passes.rounds.size(); ++count)
@@ -146,11 +156,15 @@ cost::RoundTime lockstep_time(const Cell& cell, const CountedRounds& rounds, dou
       kinds.push_back({static_cast<double>(passes.rounds[count]) / rounds.all, passes.mean_rows(count)});
   for (std::size_t nodes = 0; nodes < rounds.drafted.size(); ++nodes) {
     if (rounds.drafted[nodes] == 0) continue;
-    mean.add(rounds.share(nodes), block_time(cell, static_cast<int>(nodes), rounds.full_rate));
+    const cost::RoundTime time = block_time(cell, static_cast<int>(nodes), rounds.full_rate);
+    mean.add(rounds.share(nodes), time);
+    waiting.add(rounds.share(nodes),
+                beyond_verification(cell, cell.block()->drafter->work(static_cast<int>(nodes)).meanwhile_rows, time.verify));
     if (!passes.any()) kinds.push_back({rounds.share(nodes), cell.block()->drafter->work(static_cast<int>(nodes)).pass_rows});
   }
   const cost::RoundTime drafting = drafting_of_batch(cell.cost(), cell.workload, kinds, independent, rounds.full_rate);
   mean.draft = drafting.draft;
+  mean.draft += waiting;
   mean.catch_up = drafting.catch_up;
   return mean;
 }

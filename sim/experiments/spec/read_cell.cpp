@@ -131,6 +131,14 @@ void note_limits_of_distributions(Cell& cell) {
     note("trees of an EAGLE head with drawn siblings emit more tokens on synthetic distributions than published");
 }
 
+void note_second_gpu(Cell& cell) {
+  if (cell.pricing && cell.block() != nullptr && draft::prepares_meanwhile(*cell.block()->drafter) && !cell.placement)
+    cell.notes.push_back(
+        fmt::format("drafter {} drafts on a GPU of its own, and plain decoding in the speedup has no such GPU; "
+                    "placement: {{kind: outcome_cache}} compares with a target that has both",
+                    cell.block()->drafter.name()));
+}
+
 // Limits of sums of squares and of addresses.
 void check_sizes(const Cell& cell, const Location& where, Diagnostics& diagnostics) {
   const families::ContextShape& shape = cell.contexts->process->shape();
@@ -227,7 +235,18 @@ std::string why_not_ahead(const BlockMethod& block) {
 // Why a placement cannot serve the cell's drafts; "" if it can.
 std::string why_not_placed(const placement::Placement& placement, const Cell& cell) {
   const BlockMethod* const block = cell.block();
-  if (block == nullptr || !placement.speculates()) return "";
+  if (!placement.speculates()) return "";
+  const bool prepares = block != nullptr && draft::prepares_meanwhile(*block->drafter);
+  if (placement.prepares_outcomes() && !prepares)
+    return fmt::format("with drafter {}, which prepares no outcomes; allowed: drafter saguaro",
+                       block != nullptr ? block->drafter.name() : "chain");
+  if (block == nullptr) return "";
+  const draft::BlockDrafter& drafter = *block->drafter;
+  if (prepares && !placement.prepares_outcomes())
+    return fmt::format(
+        "with drafter {}, which prepares the next round on a GPU of its own while the target verifies; allowed: placement "
+        "outcome_cache, or none",
+        block->drafter.name());
   if (block->policy && block->policy->part->shares_rows())
     return fmt::format("with policy {}, which divides the batch's rows among sequences; allowed: another policy, or no placement",
                        block->policy->name());
@@ -480,6 +499,7 @@ Cell read_cell(const Value& config, ReadCache& cache, Diagnostics& diagnostics) 
   if (method && cell.contexts != nullptr && diagnostics.empty()) {
     note_guesses_ahead(cell);
     note_limits_of_distributions(cell);
+    note_second_gpu(cell);
   }
   if (cell.contexts != nullptr) check_sizes(cell, top.where("rounds"), diagnostics);
 

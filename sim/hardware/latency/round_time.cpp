@@ -37,6 +37,12 @@ PassTime catch_up_time(const CostModel& model, const Workload& workload, double 
   return time;
 }
 
+PassTime draft_passes_time(const CostModel& model, const Workload& workload, const std::vector<double>& pass_rows) {
+  PassTime time;
+  for (std::size_t i = 0; i < pass_rows.size(); ++i) time += model.draft_level(workload, static_cast<int>(i), pass_rows[i], 0.0);
+  return time;
+}
+
 RoundTime block_time(const CostModel& model, const Workload& workload, const std::vector<double>& pass_rows, double verified_rows,
                      double full_rate) {
   RoundTime time;
@@ -45,10 +51,9 @@ RoundTime block_time(const CostModel& model, const Workload& workload, const std
     time.verify = time.plain;
     return time;
   }
-  for (std::size_t i = 0; i < pass_rows.size(); ++i) {
-    time.draft += model.draft_level(workload, static_cast<int>(i), pass_rows[i], 0.0);
+  time.draft = draft_passes_time(model, workload, pass_rows);
+  for (std::size_t i = 0; i < pass_rows.size(); ++i)
     if (pass_rows[i] > 0.0 && model.makes_draft_pass(static_cast<int>(i))) time.draft_passes += 1.0;
-  }
   if (!pass_rows.empty()) {
     const PassTime more = catch_up_time(model, workload, pass_rows[0], full_rate);
     time.catch_up = more.total();

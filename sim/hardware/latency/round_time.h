@@ -30,6 +30,9 @@ RoundTime round_time(const CostModel& model, const Workload& workload, int draft
 // The time that the token to catch up with adds to a round whose first draft pass takes `first_rows` tokens per sequence.
 PassTime catch_up_time(const CostModel& model, const Workload& workload, double first_rows, double full_rate);
 
+// Sequential passes of the draft, of `pass_rows` tokens per sequence each.
+PassTime draft_passes_time(const CostModel& model, const Workload& workload, const std::vector<double>& pass_rows);
+
 // A round that drafts a block: `pass_rows` tokens per sequence in each sequential draft pass, and one target pass over
 // `verified_rows` tokens per sequence, all of them through the LM head. Without draft passes and with verified_rows 1 it is a
 // step without speculation.

@@ -1,3 +1,4 @@
+#include "sim/hardware/latency/round_time.h"
 #include "sim/hardware/placement/lockstep.h"
 
 #include <algorithm>
@@ -95,6 +96,7 @@ double check_prices(const PlacedBatch& setting, const cost::CostModel& cost, int
       for (std::size_t i = 0; i < work.pass_rows.size(); ++i)
         for (const double extra : {0.0, 1.0})
           passes += cost.draft_level({sequences, context + ahead}, static_cast<int>(i), work.pass_rows[i], extra).total();
+      passes += cost::draft_passes_time(cost, {sequences, context}, work.meanwhile_rows).total();
       longest = std::max(longest, passes);
     }
   }

@@ -38,8 +38,12 @@ MeanAndPercentiles mean_and_percentiles(std::vector<std::pair<Ps, std::uint64_t>
 
 // Adds a share of a block's work to the work of a batch.
 void add(draft::BlockWork& all, double share, const draft::BlockWork& block) {
-  all.pass_rows.resize(std::max(all.pass_rows.size(), block.pass_rows.size()), 0.0);
-  for (std::size_t p = 0; p < block.pass_rows.size(); ++p) all.pass_rows[p] += share * block.pass_rows[p];
+  const auto add_rows = [&](std::vector<double>& sum, const std::vector<double>& rows) {
+    sum.resize(std::max(sum.size(), rows.size()), 0.0);
+    for (std::size_t p = 0; p < rows.size(); ++p) sum[p] += share * rows[p];
+  };
+  add_rows(all.pass_rows, block.pass_rows);
+  add_rows(all.meanwhile_rows, block.meanwhile_rows);
   all.verified_rows += share * block.verified_rows;
   all.reused += share * block.reused;
 }

@@ -105,6 +105,8 @@ class Placement {
   [[nodiscard]] virtual bool passes_are_sequential() const { return false; }
   // The next block is drafted while the one before it is verified, on the assumption that all of it is accepted.
   [[nodiscard]] virtual bool drafts_ahead() const { return bonus() == decode::Bonus::none; }
+  // While the target verifies, the draft prepares blocks for the outcomes of the round (draft::prepares_meanwhile).
+  [[nodiscard]] virtual bool prepares_outcomes() const { return false; }
   // The draft has a GPU of its own, which the target could use without speculation.
   [[nodiscard]] virtual bool second_gpu() const { return false; }
   // The most seconds of a round that drafts this many tokens and whose passes take `passes` seconds one after the other.

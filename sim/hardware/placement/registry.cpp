@@ -3,7 +3,7 @@
 namespace specsim::placement {
 
 // To add a placement, add one line here and one file in this folder.
-#define SPECSIM_PLACEMENTS(X) X(plain) X(serial) X(shared) X(two_gpus) X(network)
+#define SPECSIM_PLACEMENTS(X) X(plain) X(serial) X(shared) X(two_gpus) X(outcome_cache) X(network)
 
 #define SPECSIM_DECLARE(name) PlacementEntry name##_placement();
 SPECSIM_PLACEMENTS(SPECSIM_DECLARE)

@@ -1,5 +1,5 @@
 #include "sim/foundation/base/check.h"
-#include "sim/hardware/placement/lockstep.h"
+#include "sim/hardware/placement/two_gpu_run.h"
 
 #include <algorithm>
 
@@ -10,34 +10,14 @@ namespace {
 // A round: the target verifies a block while the draft drafts the next one as a continuation of its first path. Sequences that
 // accept exactly that path have their next block already; the others' block is wasted, and they draft again. All blocks must be
 // ready before the next verification because the batch is in lockstep.
-class OverlappedRun final : public Lockstep {
+class OverlappedRun final : public TwoGpuRun {
  public:
-  OverlappedRun(const Generation& generation, engine::Timeline* timeline)
-      : Lockstep(generation, timeline), target_lane_(lane("target GPU")), draft_lane_(lane("draft GPU")) {
+  OverlappedRun(const Generation& generation, engine::Timeline* timeline) : TwoGpuRun(generation, timeline) {
     SPECSIM_CHECK(generation.accepted->bonus == decode::Bonus::none && draft_length() >= 1, "draft_length {}", draft_length());
   }
 
-  Result simulate() {
-    target_prefill_ = prefill_latency(cost::Role::target);
-    if (draft_runs()) draft_prefill_ = prefill_latency(cost::Role::draft);
-    engine_.schedule_after(target_prefill_.total(), [this] { first_token(); });
-    return run();
-  }
-
  private:
-  void first_token() {
-    emit_first();
-    spend(&Parts::prefill, target_prefill_.total(), target_prefill_);
-    result_.target_busy += target_prefill_.total();
-    span(target_lane_, "prefill", SimTime(), target_prefill_.total());
-    const Duration drafting = done() ? std::min(draft_prefill_.total(), target_prefill_.total()) : draft_prefill_.total();
-    result_.draft_busy += drafting;
-    span(draft_lane_, "draft prefill", SimTime(), drafting);
-    if (done()) return;
-    const SimTime ready = std::max(engine_.now(), SimTime() + draft_prefill_.total());
-    spend(&Parts::prefill, ready - engine_.now());
-    engine_.schedule_at(ready, [this] { draft_again(size(), upcoming()); });
-  }
+  void begin() override { draft_again(size(), upcoming()); }
 
   // Neither GPU is busy: this many sequences get a block for the text as it is now.
   void draft_again(std::uint64_t sequences, const Upcoming& block) {
@@ -89,10 +69,6 @@ class OverlappedRun final : public Lockstep {
     engine_.schedule_at(ready, [this] { rejected_ > 0 ? draft_again(rejected_, upcoming_of_missed()) : verify(); });
   }
 
-  engine::Timeline::Lane target_lane_;
-  engine::Timeline::Lane draft_lane_;
-  PassLatency target_prefill_;
-  PassLatency draft_prefill_;
   PassLatency draft_;
   PassLatency verify_;
   PassLatency ahead_;

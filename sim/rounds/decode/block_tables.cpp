@@ -45,6 +45,7 @@ BlockTables::BlockTables(int vocab, int contexts, int depths, const draft::Block
       depths_(static_cast<std::size_t>(depths)),
       ranks_(std::min(static_cast<std::size_t>(drafter.shape().ranks), vocab_)),
       target_ranks_(std::min(static_cast<std::size_t>(drafter.shape().target_ranks), vocab_)),
+      ranks_unaltered_(drafter.shape().ranks_unaltered),
       fan_outs_(fan_outs_of(drafter)),
       without_replacement_(drafter.shape().siblings == tokens::Siblings::without_replacement ||
                            drafter.shape().siblings == tokens::Siblings::hub),
@@ -98,7 +99,8 @@ BlockTables::Entry& BlockTables::make(const verify::PositionDistributions& distr
     entry.looked_certainty = looked_at[static_cast<std::size_t>(std::find(draft.begin(), draft.end(), 1.0) - draft.begin())];
   if (ranks_ > 0) {
     entry.likeliest.reserve(ranks_);
-    for (const Token x : math::likeliest(draft, ranks_)) entry.likeliest.push_back({x, draft[x]});
+    const std::span<const double> ranked = ranks_unaltered_ ? distributions.draft_model : draft;
+    for (const Token x : math::likeliest(ranked, ranks_)) entry.likeliest.push_back({x, ranked[x]});
   }
   return entry;
 }

@@ -70,6 +70,7 @@ class BlockTables {
   std::size_t depths_;
   std::size_t ranks_;
   std::size_t target_ranks_;
+  bool ranks_unaltered_;
   std::vector<int> fan_outs_;  // numbers of children that a node of the tree can have
   bool without_replacement_;
   const verify::BlockRule* rule_;

@@ -88,6 +88,8 @@ struct BlockWork {
   std::vector<double> pass_rows;  // [pass]: the draft model's passes, one after the other
   double verified_rows = 1.0;     // the target's pass
   double reused = 0.0;            // share of the target's layers that drafting has computed already, for all rows but one
+  // [pass]: rows of the draft model's passes that prepare the next round, on a GPU of its own while the target verifies this one.
+  std::vector<double> meanwhile_rows = {};
 };
 
 class BlockDrafter {
@@ -114,6 +116,7 @@ class BlockDrafter {
     bool looks_past_block = false;  // asks DrafterInput::target_argmax about places after its block
     bool ranks_model = false;       // ranks by the draft model's own distribution, whatever draft_sampling is set to
     bool alters = false;            // whether alter_distribution() changes the configured distribution
+    bool ranks_unaltered = false;   // DrafterInput::likeliest() ranks by the configured distribution, not by the altered one
     bool draws = false;             // whether it chooses its block with tokens that it draws
     // The number of nodes does not determine the number of draft passes. A round takes the passes that DrafterInput::prepare was
     // called for; work() gives the maximum.
@@ -127,6 +130,8 @@ class BlockDrafter {
     Memory& operator=(const Memory&) = delete;
     virtual ~Memory() = default;
     [[nodiscard]] virtual std::unique_ptr<Memory> copy() const = 0;
+    // The drawn tokens that later rounds depend on, beyond the text and the rounds that emitted it.
+    [[nodiscard]] virtual std::vector<Token> drawn() const { return {}; }
   };
 
   BlockDrafter() = default;
@@ -160,6 +165,11 @@ class BlockDrafter {
 // The most passes of a drafter whose passes are counted; 0 for other drafters.
 inline int counted_passes(const BlockDrafter& drafter) {
   return drafter.shape().counts_passes ? static_cast<int>(drafter.work(drafter.shape().nodes).pass_rows.size()) : 0;
+}
+
+// Whether a drafter prepares the next round on a GPU of its own, while the target verifies.
+inline bool prepares_meanwhile(const BlockDrafter& drafter) {
+  return !drafter.work(drafter.shape().nodes).meanwhile_rows.empty();
 }
 
 // The drafter's output: a chain, token by token, or blocks of its own.

@@ -43,6 +43,7 @@ namespace specsim::draft {
   X(ngram_cache)            \
   X(ngram_map_k)            \
   X(ngram_map_k4v)          \
+  X(saguaro)                \
   X(in_turn)
 
 #define SPECSIM_DECLARE(name) DrafterEntry name##_drafter();
