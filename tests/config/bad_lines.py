@@ -329,7 +329,7 @@ LINES = [
     ([*CHOOSE, "--users", "4", "--price", "2,3"], '--price: two costs without a GPU, allowed: one'),
     ([*CHOOSE, "--users", "4", "--price", "h100-sxm=2,h100-sxm=3"], '--price: two costs of h100-sxm, allowed: one'),
     ([*CHOOSE, "--users", "4", "--text", "a"], '--text: "a", allowed: chat, code, extraction, maths'),
-    ([*CHOOSE, "--users", "4", "--power-cap", "20"], "none of 16 combinations can run: h100-sxm: a power cap of 20 W, allowed: 210 to 700 W on this GPU"),
+    ([*CHOOSE, "--users", "4", "--power-cap", "20"], "none of 12 combinations can run: h100-sxm: a power cap of 20 W, allowed: 210 to 700 W on this GPU"),
     ([*CHOOSE, "--users", "4", "--price", "h100-sxm=free"], '--price: "free", allowed: a number in (0, 1000000]'),
     ([*CHOOSE, "--users", "4", "--draft", "qwen3-0.6b"],
      "--draft: no published acceptance of qwen3-0.6b for llama-3.1-8b, allowed: --alpha qwen3-0.6b=0.7"),

@@ -213,13 +213,13 @@ void add_contexts(AcceptanceTable& made, const Value& list) {
   const auto refuse = [](const Location& where, const std::string& what) {
     throw BadInput(where, what + ", allowed: two or more maps {context: TOKENS, rates: [...]} whose contexts rise");
   };
-  if (!list.is_list() || list.items.size() < 2) refuse(list.where, "by_context is " + config::found_text(list));
+  if (!list.is_list() || list.items.size() < 2) refuse(list.where, "by_context is " + config::description_of_found(list));
   for (const Value& item : list.items) {
     const Value* const context = item.is_map() ? item.find("context") : nullptr;
     if (context == nullptr) refuse(item.where, "by_context has an entry without context");
     const std::optional<double> tokens = config::as_number(*context);
     if (!tokens || !config::between(0, 1e9).contains(*tokens))
-      refuse(context->where, fmt::format("context is {}", config::found_text(*context)));
+      refuse(context->where, fmt::format("context is {}", config::description_of_found(*context)));
     if (!made.by_context.empty() && *tokens <= made.by_context.back().context)
       refuse(context->where, fmt::format("context {:g} follows {:g}", *tokens, made.by_context.back().context));
     Value rest = item;

@@ -132,7 +132,7 @@ void note_limits_of_distributions(Cell& cell) {
 }
 
 void note_second_gpu(Cell& cell) {
-  if (cell.pricing && cell.block() != nullptr && draft::prepares_meanwhile(*cell.block()->drafter) && !cell.placement)
+  if (cell.cost_choice && cell.block() != nullptr && draft::prepares_meanwhile(*cell.block()->drafter) && !cell.placement)
     cell.notes.push_back(
         fmt::format("drafter {} drafts on a GPU of its own, and plain decoding in the speedup has no such GPU; "
                     "placement: {{kind: outcome_cache}} compares with a target that has both",
@@ -241,7 +241,6 @@ std::string why_not_placed(const placement::Placement& placement, const Cell& ce
     return fmt::format("with drafter {}, which prepares no outcomes; allowed: drafter saguaro",
                        block != nullptr ? block->drafter.name() : "chain");
   if (block == nullptr) return "";
-  const draft::BlockDrafter& drafter = *block->drafter;
   if (prepares && !placement.prepares_outcomes())
     return fmt::format(
         "with drafter {}, which prepares the next round on a GPU of its own while the target verifies; allowed: placement "
