@@ -369,6 +369,11 @@ TEST_CASE(
               placement, sample, verifier.info.name);
         };
         const std::optional<spec::Cell> serial = allowed(with("serial"));
+        if (!serial && allowed(with("outcome_cache"))) {  // it drafts on a second GPU only, and not ahead of it
+          served = true;
+          refused.insert(entry.info.name);
+          break;
+        }
         if (!serial || !serial->judges_blocks()) continue;
         served = true;
         INFO(sample << ", " << verifier.info.name);
@@ -388,8 +393,9 @@ TEST_CASE(
     CHECK(served);
   }
   // Known from the drafters' papers; later drafters are judged above.
-  for (const char* const name : {"dflash", "hydra", "lookahead", "medusa", "ngram_cache", "ngram_map_k", "ngram_map_k4v",
-                                 "ngram_mod", "parallel", "redrafter", "sam_decoding", "sglang_ngram", "token_recycling"})
+  for (const char* const name :
+       {"dflash", "hydra", "lookahead", "medusa", "ngram_cache", "ngram_map_k", "ngram_map_k4v", "ngram_mod", "parallel",
+        "redrafter", "sam_decoding", "saguaro", "sglang_ngram", "token_recycling"})
     CHECK(refused.count(name) == 1);
   CHECK(ahead.count("tree_static") + ahead.count("tree_dynamic") + ahead.count("prompt_lookup") + ahead.count("pard") == 4);
 }

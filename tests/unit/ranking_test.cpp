@@ -308,7 +308,7 @@ TEST_CASE("on an acceptance table the theory's values are next to the simulated 
     CHECK(std::abs(one.row.tokens_per_round() - expected) < 4 * one.tokens_per_round_error);
     CHECK(std::abs(one.row.tokens_per_round() - (4.18 - expected)) > 20 * one.tokens_per_round_error);
   }
-  CHECK(plan::ranking_csv(rankings).find("latency_noise,tokens_per_round_exact\n") != std::string::npos);
+  CHECK(plan::ranking_csv(rankings).find("price_noise,tokens_per_round_exact\n") != std::string::npos);
   // Distributions that each replicate draws again have no single value.
   const spec::Experiment drawn = with_context("{process: iid, pool: 4}");
   const std::vector<Ranking> of_drawn = ranked({&drawn});

@@ -20,7 +20,7 @@ class PreparedRun final : public TwoGpuRun {
     verify_ = verify_latency();
     meanwhile_ = draft_latency(batch_, {round.work.meanwhile_rows}, context(), 0.0);
     book_prepared(round);
-    outcomes_ = std::max(round.work.meanwhile_rows.back(), 1.0);
+    outcomes_ = round.work.meanwhile_rows.empty() ? 1.0 : std::max(round.work.meanwhile_rows.back(), 1.0);
     result_.draft_busy += draft_.total();
     spend(&Parts::draft, draft_.total(), draft_);
     block_ += draft_.total();
