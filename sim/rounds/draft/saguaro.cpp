@@ -157,7 +157,7 @@ DrafterEntry saguaro_drafter() {
            "GPU of its own",
            "Kumar, Dao and May, arXiv 2603.03251; tanishqkumar/ssd, ssd/engine/draft_runner.py, "
            "ssd/utils/async_helpers/async_spec_helpers.py, commit 6ed3022",
-           fields, "", "draft_length: 3"},
+           fields, "", "draft_length: 3, fan_out: 1"},
           [](const config::Arguments& arguments, Diagnostics& diagnostics) -> Draft {
             const P params = fields.read(arguments);
             const auto positions = static_cast<std::size_t>(params.draft_length) + 1;
