@@ -162,9 +162,9 @@ def ties(checks):
     noise, tied = re.search(r"tie within the error of the latency model, ([\d.]+) %: (.*)", close).groups()
     tpot = {(load, speculates): float(value) for load, speculates, value in re.findall(r"^ +(\d+) +(no|yes) +\S+ ± \S+ +\S+ +(\S+) ±", close, re.MULTILINE)}
     apart = 100 * math.log(tpot["4", "no"] / tpot["4", "yes"])
-    # A speculative round differs from a step without speculation by an error that all such rounds share, and by host time. Mutant: kernels'
-    # errors alone, 4 %.
-    checks.holds(f"TPOT at 4 requests, {apart:.1f} % apart, {noise} % unknown", 0 < apart < 8 < float(noise) < 30 and "TPOT at concurrency 4" in tied)
+    # Not shared by a step and a speculative round: the prior's 4.6 % of speculative passes and .55 ms of host time per round of 8.1 ms, and kernels' 4 %.
+    # Together 9.1 %. Mutants: kernels' errors alone (4 %), and without host time (6.1 %).
+    checks.holds(f"TPOT at 4 requests, {apart:.1f} % apart, {noise} % unknown", 0 < apart < 9 < float(noise) < 30 and "TPOT at concurrency 4" in tied)
     checks.holds("a gain of a third is no tie", "tie within" not in swept("0.9"))
 
 
