@@ -13,7 +13,7 @@ TEST_CASE("a plan's overlapped round is the closed form of the placement") {
   constexpr double kMicro = 1e-6;
   for (const double pass : {1.0, 3.0})
     for (const double alpha : {0.0, 0.6, 0.9, 1.0})
-      for (const int batch : {1, 4, 37})
+      for (const int batch : {1, 4, 37, 1000})  // mutant: probabilities that underflow from (1 - full)^1000 on
         for (const double link : {0.0, 2.0}) {
           constexpr int kLength = 3;
           const LineCost cost({6.0}, {pass}, 0.5, false, link);

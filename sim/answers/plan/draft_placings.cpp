@@ -4,6 +4,8 @@
 #include "sim/foundation/base/check.h"
 #include "sim/hardware/latency/deployment.h"
 
+#include <boost/math/distributions/binomial.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -100,13 +102,11 @@ cost::RoundTime overlapped_time(const cost::CostModel& cost, const cost::Workloa
   const double ahead = block_of(cost, {workload.batch, workload.context + draft_length}, draft_length).total() +
                        cost.link_seconds(workload.batch, rows);
   const auto batch = static_cast<int>(std::lround(workload.batch));
+  const boost::math::binomial accepting(batch, full_rate);  // sequences that accept all
   double expected = 0.0;
-  double probability = std::pow(1.0 - full_rate, batch);  // of n sequences that accept all, from 0 on
   for (int n = 0; n <= batch; ++n) {
-    // Without the recursion's 0 / 0 where every sequence accepts all.
-    const double share = full_rate == 1.0 ? (n == batch ? 1.0 : 0.0) : probability;
+    const double share = boost::math::pdf(accepting, n);
     if (share > 0.0) expected += share * ((n > 0 ? std::max(verify, ahead) : verify) + (n < batch ? redraft(batch - n) : 0.0));
-    if (full_rate < 1.0) probability *= (batch - n) / (n + 1.0) * full_rate / (1.0 - full_rate);
   }
   cost::PassTime visible;
   visible.add((expected - verify) / time.draft.total(), time.draft);
