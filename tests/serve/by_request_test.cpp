@@ -1,12 +1,18 @@
 // Policy by_request: who drafts, counted from each request's rounds, and the figures of classes.
+#include "sim/foundation/config/choose.h"
+#include "sim/serving/serve/policy.h"
 #include "tests/serve/servers.h"
 
 #include <catch2/catch.hpp>
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <memory>
+#include <set>
 #include <string>
+#include <utility>
 
 namespace specsim::by_request_test {
 
@@ -33,6 +39,83 @@ constexpr const char* kClasses = "classes: [{share: 0.5, alpha: 1, name: code}, 
 std::uint32_t rounds_of(std::uint32_t tokens, std::uint32_t each) { return (tokens + each - 1) / each; }
 
 }  // namespace
+
+namespace {
+
+// The policy inside it, with the requests that it has observed and not yet forgotten. Counts are of all replicas.
+class Watched final : public serve::ServerPolicy {
+ public:
+  struct Counts {
+    std::size_t most = 0;  // remembered at once
+    std::size_t left = 0;
+    std::size_t forgotten = 0;
+  };
+  Watched(std::unique_ptr<serve::ServerPolicy> own, Counts& counts) : own_(std::move(own)), counts_(counts) {}
+  ~Watched() override { counts_.left += known_.size(); }
+  [[nodiscard]] int draft_length(const serve::BatchState& batch) override { return own_->draft_length(batch); }
+  [[nodiscard]] int longest() const override { return own_->longest(); }
+  [[nodiscard]] bool per_request() const override { return own_->per_request(); }
+  [[nodiscard]] int of_request(const serve::DraftingRequest& request, int length) const override {
+    return own_->of_request(request, length);
+  }
+  void observe_request(arrivals::RequestId request, int drafted, int accepted) override {
+    own_->observe_request(request, drafted, accepted);
+    known_.insert(request);
+    counts_.most = std::max(counts_.most, known_.size());
+  }
+  void forget(arrivals::RequestId request) override {
+    own_->forget(request);
+    known_.erase(request);
+    ++counts_.forgotten;
+  }
+
+ private:
+  std::unique_ptr<serve::ServerPolicy> own_;
+  Counts& counts_;
+  std::set<arrivals::RequestId> known_;
+};
+
+}  // namespace
+
+// Mutants: a server that never forgets (all 150 requests are left), and one that forgets requests that are preempted.
+TEST_CASE("a policy remembers the requests that run, and no others", "[serve]") {
+  for (const char* const scheduler : {"kind: vllm_v1, async: false", "kind: vllm_v1", "kind: sglang"})
+    for (const char* const kind :
+         {"kind: by_request, draft_length: 3, window: 4", "kind: adaptive, policy: additive, longest: 6"}) {
+      INFO(scheduler << ", " << kind);
+      load::ServeExperiment experiment = tests::server(tests::crowded(tests::drafting(kind, kSure), scheduler));
+      Watched::Counts counts;
+      experiment.speculation->policy = [&, own = experiment.speculation->policy](const serve::PolicySetting& setting) {
+        return std::make_unique<Watched>(own(setting), counts);
+      };
+      const load::ServeResult served = tests::run_server(experiment);
+      CHECK(counts.forgotten == served.summary.completed);
+      CHECK(counts.left == 0);
+      CHECK(counts.most < 100);
+      CHECK(counts.most > 10);
+    }
+}
+
+// Mutant: a request whose drafts stopped stays in the policy's memory after its end.
+TEST_CASE("policies forget the rounds of a request", "[serve]") {
+  for (const char* const text :
+       {"{kind: by_request, draft_length: 3, window: 2, least_accepted: 1}", "{kind: adaptive, policy: additive, longest: 6}"}) {
+    INFO(text);
+    Diagnostics diagnostics;
+    const config::Value section = config::parse_text(text, "test", diagnostics);
+    const auto chosen = config::choose(serve::server_policies(), section, "kind", "test", diagnostics);
+    REQUIRE(chosen.entry != nullptr);
+    const serve::PolicyMaker maker = chosen.entry->read(chosen.arguments, diagnostics);
+    for (const Diagnostic& one : diagnostics.list()) FAIL(one.message);
+    const auto policy = maker({});
+    const serve::DraftingRequest request{7, 100, 100};
+    const int fresh = policy->of_request(request, policy->longest());
+    for (int i = 0; i < 20; ++i) policy->observe_request(7, 3, 0);
+    CHECK(policy->of_request(request, policy->longest()) < fresh);
+    policy->forget(7);
+    CHECK(policy->of_request(request, policy->longest()) == fresh);
+  }
+}
 
 TEST_CASE("requests near their limit draft nothing", "[serve]") {
   // The first of 31 tokens comes with the prompt. Rounds of three drafts, all accepted, give four: after 1, 5, 9, 13, 17 tokens

@@ -80,7 +80,7 @@ class ServerPolicy {
     return all;
   }
   // True if sequences have lengths of their own, at most the batch's. The next two functions then return a sequence's length, and
-  // observe each of its rounds.
+  // observe each of its rounds. forget() is called for every request that ends.
   [[nodiscard]] virtual bool per_request() const { return false; }
   [[nodiscard]] virtual int of_request(const DraftingRequest& /*request*/, int batch_length) const { return batch_length; }
   virtual void observe_request(arrivals::RequestId /*request*/, int /*drafted*/, int /*accepted*/) {}

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstddef>
 #include <memory>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -26,18 +27,19 @@ class ByRequest final : public ServerPolicy {
   [[nodiscard]] int longest() const override { return longest_; }
   [[nodiscard]] bool per_request() const override { return true; }
   [[nodiscard]] int of_request(const DraftingRequest& request, int batch_length) const override {
-    return std::min(batch_length, request.id < memory_.size() ? memory_[request.id].length : own_->start().length);
+    const auto found = memory_.find(request.id);
+    return std::min(batch_length, found != memory_.end() ? found->second.length : own_->start().length);
   }
   void observe_request(arrivals::RequestId request, int drafted, int accepted) override {
-    if (request >= memory_.size()) memory_.resize(request + std::size_t{1}, own_->start());
-    own_->observe(memory_[request], drafted, accepted);
+    own_->observe(memory_.try_emplace(request, own_->start()).first->second, drafted, accepted);
   }
+  void forget(arrivals::RequestId request) override { memory_.erase(request); }
 
  private:
   std::shared_ptr<const draft::LengthPolicy> own_;
   int longest_;
   DisableAbove disable_;
-  std::vector<draft::LengthPolicy::Memory> memory_;  // [request]
+  std::unordered_map<arrivals::RequestId, draft::LengthPolicy::Memory> memory_;  // of requests that run
 };
 
 // One length for the batch, based on the acceptance of all of its sequences; batches of different sizes have separate states, as

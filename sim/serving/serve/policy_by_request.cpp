@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
 #include <utility>
 
 namespace specsim::serve {
@@ -44,13 +45,12 @@ class RequestSwitch final : public ServerPolicy {
   [[nodiscard]] bool per_request() const override { return true; }
   [[nodiscard]] int of_request(const DraftingRequest& request, int batch_length) const override {
     if (request.left < params_.least_left || request.tokens > params_.longest_context) return 0;
-    if (request.id < history_.size() && history_[request.id].stopped) return 0;
+    if (const auto found = history_.find(request.id); found != history_.end() && found->second.stopped) return 0;
     if (params_.classes.empty()) return batch_length;
     return std::min(batch_length, static_cast<int>(params_.classes[class_of_ ? class_of_(request.id) : 0]));
   }
   void observe_request(arrivals::RequestId request, int drafted, int accepted) override {
     if (params_.window == 0 || drafted == 0) return;
-    if (request >= history_.size()) history_.resize(request + std::size_t{1});
     History& own = history_[request];
     ++own.rounds;
     own.accepted += static_cast<std::uint32_t>(accepted);
@@ -58,6 +58,7 @@ class RequestSwitch final : public ServerPolicy {
     own.stopped = own.stopped || own.accepted < params_.least_accepted * own.rounds;
     own.rounds = own.accepted = 0;
   }
+  void forget(arrivals::RequestId request) override { history_.erase(request); }
 
  private:
   struct History {
@@ -67,7 +68,7 @@ class RequestSwitch final : public ServerPolicy {
   };
   ByRequestParams params_;
   std::function<std::size_t(arrivals::RequestId)> class_of_;
-  std::vector<History> history_;  // [request]
+  std::unordered_map<arrivals::RequestId, History> history_;  // of requests that run
 };
 
 const config::Fields<ByRequestParams>& by_request_fields() {

@@ -346,6 +346,8 @@ void Server::finish_step(arrivals::Picoseconds now, std::vector<arrivals::Reques
     std::fill_n(verified_.begin(), longest, 0);
     std::fill_n(accepted_.begin(), longest, 0);
     if (rounds_ != nullptr) observe_shared_rounds(finished);
+    if (per_request_)
+      for (const arrivals::RequestId request : finished) parts_.policy->forget(request);
   }
   ends_ = arrivals::kNever;
   if (!has_queued_) return;
