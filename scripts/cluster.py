@@ -322,7 +322,7 @@ def claimed(options):
         raise BadInput(f"{out}: holds something else, allowed: an empty or new directory, or --force")
     for name in RESULTS:
         if not options.force and os.path.lexists(out / name) and not (out / "manifest.yaml").exists():
-            raise BadInput(f"{out / name}: is here without a manifest.yaml that shows what made it, allowed: another --out, or --force to start again")
+            raise BadInput(f"{out / name}: is here without a manifest.yaml that shows which command wrote it, allowed: another --out, or --force to start again")
     if options.force:
         shards_of_specsim(out / "shards")  # refuses foreign files before any is removed
     if options.dry_run:

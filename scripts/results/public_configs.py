@@ -79,7 +79,7 @@ def counted(specsim, what):
     answer = subprocess.run([specsim, "describe", what], capture_output=True, text=True)
     if answer.returncode != 0:
         return None, answer.stderr.strip().splitlines()[0], 0.0
-    found = re.search(r"all of its own\s+([\d.]+)B", answer.stdout)
+    found = re.search(r"\btotal\s+([\d.]+)B", answer.stdout)
     notes = [line.strip() for line in answer.stdout.splitlines() if "assumed:" in line]
     head = re.search(r"^ +LM head +([\d.]+)B", answer.stdout, re.MULTILINE)
     tied = head is not None and "  embeddings" not in answer.stdout

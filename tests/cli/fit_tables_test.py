@@ -94,7 +94,7 @@ with tempfile.TemporaryDirectory() as name:
     # EAGLE's table by its name: the fit reproduces its depths.
     done = call("fit", "eagle-vicuna-7b-chat", "--out", folder / "eagle")
     assert done.returncode == 0, done.stderr
-    assert "warning: the table does not determine the acceptance of the draft's further ranks" in done.stderr, done.stderr
+    assert "warning: the table does not determine the acceptance of the draft's later ranks" in done.stderr, done.stderr
     text = (folder / "eagle/spread.yaml").read_text()
     assert "tree_dynamic, depth" not in text and "# Omitted: trees of likeliest tokens" in text, text
     start = text.index("pair:")

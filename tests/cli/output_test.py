@@ -94,9 +94,9 @@ status, out, err = run("theory", "--alpha", "0.8", "--draft-length", "4", "--cos
 expect(f"unknown format: {status} {err}", status == 2 and err == '--format: "xml", allowed: table, csv, json, markdown\n' and not out)
 for word, ours in (("--gpu", "--hardware"), ("--model", "--target"), ("--tp", "--tensor-parallel"), ("--concurrency", "--batch")):
     status, _, err = run("plan", word, "1")
-    expect(f"plan {word} names ours: {err}", status == 2 and f'unknown option "{word}", here {ours}; allowed: --set, ' in err)
+    expect(f"plan {word} names ours: {err}", status == 2 and f'unknown option "{word}", use {ours} instead; allowed: --set, ' in err)
 status, _, err = run("compare", "--concurrency", "1")
-expect(f"and compare's own: {err}", status == 2 and 'here --batches;' in err)
+expect(f"and compare's own: {err}", status == 2 and 'use --batches instead;' in err)
 passes = ["pass", "--hardware", "rtx-3090", "--model", "llama-2-7b", "--csv"]  # a GPU that the command warns of
 status, out, err = run(*passes, "--quiet")
 expect("pass --csv --quiet is its CSV without warnings", (status, out, err) == (0, run(*passes)[1], "") and out.startswith("hardware,model,") and run(*passes)[2])

@@ -85,7 +85,7 @@ LINES = [
     (["run", CONFIG, "--trace", ""], '--trace: "", allowed: a file'),
     (["run", CONFIG, "--quiet=yes"], "--quiet: given without a value, or with one that it does not take, allowed: no table, no warnings and no progress"),
     # words that Boost takes for placeholders in its own messages: with what() of its errors the program looped for ever
-    (["theory", "--alph=%original_token%"], 'option "--alph=%original_token%" is short for several, allowed: --alpha, --alphas'),
+    (["theory", "--alph=%original_token%"], 'option "--alph=%original_token%" is ambiguous, allowed: --alpha, --alphas'),
     (["theory", "--draft-l=%original_token%"], '--draft-length: "%original_token%", allowed: an integer in [0, 64]'),
     (["run", CONFIG, "--thread=%value%%prefix%"], '--threads: "%value%%prefix%", allowed: an integer in [0, 1024]'),
     (["run", CONFIG, "--qui=%original_token%"],
@@ -118,8 +118,8 @@ LINES = [
     (["theory", "--alphas", "0.5,"], '--alphas: "0.5,", allowed: values with commas between'),
     (["theory", "--alphas", "0.5,x"], '--alphas: "x", allowed: numbers in [0, 1] or percentages, with commas between'),
     (["theory", "--position-rates", "0.5,0.7"],
-     "--position-rates: 0.7 after 0.5, allowed: rates of all rounds, which cannot rise from one position to the next (those of "
-     "rounds that reached the position can, and are given as such)"),
+     "--position-rates: 0.7 after 0.5, allowed: rates over all rounds, which cannot rise from one position to the next (rates over the "
+     "rounds that reach a position can; give these by --conditional-rates, or --alphas of specsim theory)"),
     (["theory", "--requests", "0.9:1,"], '--requests: "0.9:1,", allowed: values with commas between'),
     (["theory", "--requests", "0.9:"], '--requests: "", allowed: a number in [1e-06, 1000000000]'),
     (["theory", "--requests", "0.9:0"], '--requests: "0", allowed: a number in [1e-06, 1000000000]'),
@@ -192,8 +192,8 @@ LINES = [
      '--target: model "meta-llama/Llama-3.1-8B-Instruct": no such file or folder, did you mean "llama-3.1-8b"? allowed: the path of a '
      ".yaml file, a config.json or its folder, or a GGUF file, or a name (specsim list model)"),
     (["plan", "--position-rates", "0.5,0.7"],
-     "--position-rates: 0.7 after 0.5, allowed: rates of all rounds, which cannot rise from one position to the next (those of "
-     "rounds that reached the position can, and are given as such)"),
+     "--position-rates: 0.7 after 0.5, allowed: rates over all rounds, which cannot rise from one position to the next (rates over the "
+     "rounds that reach a position can; give these by --conditional-rates, or --alphas of specsim theory)"),
     (["plan", "--position-rates", "0.5,,0.4"], '--position-rates: "0.5,,0.4", allowed: values with commas between'),
     (["plan", "--mean-acceptance-length", "3"],
      "--mean-acceptance-length: given without --at-draft-length, allowed: with the draft length that it was measured at"),
@@ -333,7 +333,7 @@ LINES = [
     ([*CHOOSE, "--users", "4", "--price", "h100-sxm=free"], '--price: "free", allowed: a number in (0, 1000000]'),
     ([*CHOOSE, "--users", "4", "--draft", "qwen3-0.6b"],
      "--draft: no published acceptance of qwen3-0.6b for llama-3.1-8b, allowed: --alpha qwen3-0.6b=0.7"),
-    ([*CHOOSE, "--users", "4", "--draft", "none", "--alpha", "mine=0.7"], "--alpha: of mine, which is no draft that is tried, allowed: a name of --draft"),
+    ([*CHOOSE, "--users", "4", "--draft", "none", "--alpha", "mine=0.7"], "--alpha: of mine, which is not among the drafts to try, allowed: a name in --draft"),
     ([*CHOOSE, "--users", "four"], '--users: "four", allowed: an integer in [1, 10000000]'),
     ([*PASS, "--power-cap", "900"], "--power-cap:1:9: a power cap of 900 W, allowed: 210 to 700 W on this GPU"),
     (["plan", "--alpha", "0.5", "--power-cap", "20"], "--power-cap:1:9: a power cap of 20 W, allowed: 210 to 700 W on this GPU"),

@@ -31,7 +31,7 @@ class ExistingFiles(WithResults):
             (out / name).write_text("mine\n")
             for command in ("run", "check"):
                 self.refused(run(command, self.config, "--out", out),
-                             f"/{name}: is here without a manifest.yaml that shows what made it, allowed: another --out, or --force to replace it\n$")
+                             f"/{name}: is here without a manifest.yaml that shows which command wrote it, allowed: another --out, or --force to replace it\n$")
             self.assertEqual((out / name).read_text(), "mine\n")
             self.assertEqual(run("run", self.config, "--out", out, "--force").returncode, FINE)
             self.same(out)
@@ -39,7 +39,7 @@ class ExistingFiles(WithResults):
             out = self.scratch / name
             out.mkdir()
             (out / name).write_text("mine\n")
-            self.refused(run("run", self.config, "--out", out), f"/{name}: is here without a manifest.yaml that shows what made it, allowed: another --out, or --force to replace it\n$")
+            self.refused(run("run", self.config, "--out", out), f"/{name}: is here without a manifest.yaml that shows which command wrote it, allowed: another --out, or --force to replace it\n$")
             self.assertEqual((out / name).read_text(), "mine\n")
             self.assertEqual(run("run", self.config, "--out", out, "--force").returncode, FINE)
             self.same(out)
@@ -62,7 +62,7 @@ class ExistingFiles(WithResults):
             out.mkdir()
             (out / name).write_text("mine\n")
             self.refused(run(*command, "--out", out),
-                         f"/{name}: is here without a manifest.yaml that shows what made it, allowed: another --out, or --force to replace it\n$")
+                         f"/{name}: is here without a manifest.yaml that shows which command wrote it, allowed: another --out, or --force to replace it\n$")
             self.assertEqual([(p.name, p.read_text()) for p in out.iterdir()], [(name, "mine\n")])
         out = self.scratch / "foreign0"
         (out / "notes.txt").write_text("mine too\n")
@@ -80,7 +80,7 @@ class ExistingFiles(WithResults):
         own = self.scratch / "kernels" / "fitted" / "h100-sxm.yaml"
         own.parent.mkdir(parents=True)
         own.write_text("mine\n")
-        self.refused(run("kernels", table, "--fit", "--out", own.parent.parent), "/fitted: is here without a manifest.yaml that shows what made it, allowed: ")
+        self.refused(run("kernels", table, "--fit", "--out", own.parent.parent), "/fitted: is here without a manifest.yaml that shows which command wrote it, allowed: ")
         self.assertEqual(own.read_text(), "mine\n")
         whole = self.scratch / "whole_again"
         shutil.copytree(self.folder / "whole", whole)

@@ -39,7 +39,7 @@ def main():
     # A draft without cost has no best length, which was once printed as "inf".
     free = subprocess.run([SPECSIM, "theory", "--alpha", "0.5", "--cost-ratio", "0", "--form", "all"], capture_output=True, text=True, check=True).stdout
     assert not re.search(r"\b(nan|inf)\b", free), free
-    assert "none: if a draft token costs nothing, each further one pays\n" in free, free
+    assert "none: if a draft token costs nothing, every additional one pays\n" in free, free
     print(f"{len(rows)} cells")
 
 

@@ -59,8 +59,8 @@ TEST_CASE("an engine without overlap differs from its twin only in what its file
       CHECK(describe(engine.implementations[i]) == describe(twin.implementations[i + 1]));
     CHECK(engine.host.round_us != twin.host.round_us);
   }
-  CHECK(engine_of("vllm_sync").host.host_us == engine_of("vllm").host.beside_us);
-  CHECK(engine_of("vllm_sync").host.beside_us == 0.0);
+  CHECK(engine_of("vllm_sync").host.host_us == engine_of("vllm").host.overlapped_host_us);
+  CHECK(engine_of("vllm_sync").host.overlapped_host_us == 0.0);
   CHECK_FALSE(engine_of("sglang_sync").methods.draws);
   CHECK(engine_of("{preset: vllm_sync, shared_rows: 3}").shared_rows == 3.0);
 }

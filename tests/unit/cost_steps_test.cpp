@@ -44,8 +44,8 @@ TEST_CASE("host time during GPU work is a floor, host time with an idle GPU is a
   const Pass pass{4, 1, 1000, 1};
   const double alone = total(*with_engine("host_us: 0"), pass);
   CHECK(near(total(*with_engine("host_us: 300, host_us_per_sequence: 20"), pass), alone + 380e-6));
-  CHECK(total(*with_engine("beside_us: 300, beside_us_per_sequence: 20"), pass) == alone);
-  CHECK(near(total(*with_engine("beside_us: 3e4, beside_us_per_sequence: 1000"), pass), 34e-3));
+  CHECK(total(*with_engine("overlapped_host_us: 300, overlapped_host_us_per_sequence: 20"), pass) == alone);
+  CHECK(near(total(*with_engine("overlapped_host_us: 3e4, overlapped_host_us_per_sequence: 1000"), pass), 34e-3));
   CHECK(near(total(*with_engine("step_us: 250"), pass), alone + 250e-6));
 }
 

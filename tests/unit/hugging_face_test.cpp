@@ -395,7 +395,7 @@ TEST_CASE("config.json: unknown keys are reported, missing ones are refused at t
         "config.json:2:17: hidden_size is \"wide\", allowed: an integer in [1, 10000000]\n"
         "config.json:2:46: num_hidden_layers is 0, allowed: an integer in [1, 100000]");
   CHECK(mistakes_of("{\"is_encoder_decoder\": true}") ==
-        "config.json:1:24: is_encoder_decoder is true, allowed: a decoder alone");
+        "config.json:1:24: is_encoder_decoder is true, allowed: a decoder-only model");
   CHECK(mistakes_of("{\"medusa_num_heads\": 4}").find("config.json:1:22: the file of these heads does not give") == 0);
   CHECK(mistakes_of("{\"kv_source_layers\": [0]}").find("config.json:1:22: kv_source_layers has layers that read the cache") ==
         0);

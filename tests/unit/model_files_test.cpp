@@ -469,7 +469,7 @@ TEST_CASE("model files: the module in a target's own config", "[cost][models][mo
   std::string mistakes;
   const Folder without(Files{{"config.json", kSmall + "}"}});
   read(without.path() + ":mtp", &mistakes);
-  CHECK(mistakes.find("names no module for further tokens") != std::string::npos);
+  CHECK(mistakes.find("has no MTP module") != std::string::npos);
 }
 
 TEST_CASE("model files: a head that was made for another target", "[cost][models][model_files]") {

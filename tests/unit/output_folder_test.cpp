@@ -167,7 +167,7 @@ TEST_CASE("results that come out the same again replace their own, and nothing e
     const Folder folder;
     folder.put("speed.csv", "a user's");
     CHECK_THROWS_WITH(write(folder, {{"passes.csv", "1"}}, kComputing, false),
-                      Contains("speed.csv: is here without a manifest.yaml that shows what made it"));
+                      Contains("speed.csv: is here without a manifest.yaml that shows which command wrote it"));
     CHECK(folder.files() == Files{{"speed.csv", "a user's"}});
     std::filesystem::remove(folder.path() + "/speed.csv");
 

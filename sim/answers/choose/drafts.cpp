@@ -184,7 +184,8 @@ DraftChoices draft_choices(const DraftQuestion& question) {
                                       [&, wanted = name == "ngram" ? std::string("n-gram") : name](const DraftChoice& one) {
                                         return one.label == wanted;
                                       }))
-      throw BadInput({"--alpha", 0, 0}, fmt::format("of {}, which is no draft that is tried, allowed: a name of --draft", name));
+      throw BadInput({"--alpha", 0, 0},
+                     fmt::format("of {}, which is not among the drafts to try, allowed: a name in --draft", name));
   return choices;
 }
 

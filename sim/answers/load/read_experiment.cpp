@@ -65,13 +65,13 @@ const std::vector<Parameter>& serve_parameters() {
       {"frontend_ms",
        Type::number,
        "0",
-       "time from a client's sending to the engine's queue: HTTP, tokenisation of the prompt",
+       "time from sending a request to its arrival in the engine's queue: HTTP, tokenisation of the prompt",
        config::between(0, 1e6),
        {}},
       {"horizon_s",
        Type::number,
        "",
-       "most simulated seconds; if requests are left then, the run counts as unstable",
+       "maximum simulated seconds; if requests are left then, the run counts as unstable",
        config::between(1e-3, 4e6),
        {}}};
   return parameters;
@@ -127,7 +127,7 @@ const std::vector<Parameter>& length_parameters() {
       {"max_tokens",
        Type::integer,
        "",
-       "most output tokens that requests ask for; the server does not know when a shorter output ends",
+       "maximum number of output tokens that requests ask for; the server does not know when a shorter output ends",
        config::between(1, arrivals::kMostTokens),
        {}}};
   return parameters;
@@ -246,17 +246,20 @@ void check_lengths(const serve::ServerPolicy& policy, const spec::Cell& cell, co
   const std::vector<int> lengths = policy.lengths();
   const bool cut = serve::executed_supports(cell, 1) && cell.draft_length() > 1;
   if (lengths.empty() && policy.longest() > 0) {
-    diagnostics.add(where, fmt::format("the policy tries up to {} tokens, allowed: {}, which decode drafts whole",
-                                       policy.longest(), cell.draft_length()));
+    diagnostics.add(
+        where,
+        fmt::format("the policy tries up to {} tokens, allowed: {}, the only draft length that this method supports in a server",
+                    policy.longest(), cell.draft_length()));
     return;
   }
   for (const int length : lengths)
     if (!serve::executed_supports(cell, length)) {
-      diagnostics.add(where, cut ? fmt::format("the policy drafts up to {} tokens, allowed: at most decode's draft_length, {}",
-                                               policy.longest(), cell.draft_length())
-                                 : fmt::format("the policy drafts {} tokens, allowed: 0 or {}, the longest path that decode "
-                                               "drafts whole",
-                                               length, cell.draft_length()));
+      diagnostics.add(
+          where,
+          cut ? fmt::format("the policy drafts up to {} tokens, allowed: at most decode's draft_length, {}", policy.longest(),
+                            cell.draft_length())
+              : fmt::format("the policy drafts {} tokens, allowed: 0 or {}, the longest path of this method, which cannot be cut",
+                            length, cell.draft_length()));
       return;
     }
 }
@@ -345,10 +348,9 @@ Speculation read_speculation(const config::Value& value, const config::Value& co
                                         [&](draft::Confidence own) { return serve::executed_has_confidence(*cell, own); })) {
       speculation.longest = policy->longest();
       if (policy->shares_rows() && !serve::executed_cuts(*cell)) {
-        diagnostics.add(where,
-                        fmt::format("policy {} verifies a part of the drafted tokens, and decode drafts whole trees, or by a "
-                                    "policy of its own; allowed: a chain without a policy, drawn or guessed",
-                                    choice.entry->info.name));
+        diagnostics.add(where, fmt::format("policy {} verifies a part of the drafted tokens, and decode has a tree or its own "
+                                           "policy; allowed: a chain without a policy, drawn or guessed",
+                                           choice.entry->info.name));
         return speculation;
       }
       check_lengths(*policy, *cell, where, diagnostics);

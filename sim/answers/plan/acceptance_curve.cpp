@@ -141,7 +141,7 @@ AcceptanceCurve record_curve(const std::vector<families::AcceptanceRecord>& requ
   if (form != RecordForm::rounds) {
     if (most < 2)
       throw BadInput({source, 0, 0},
-                     "no request has more than one position, allowed: longer ones, a round at draft length 1 needs two");
+                     "no request has more than one position, allowed: longer ones, because a round at draft length 1 needs two");
     longest = static_cast<int>(std::min(static_cast<std::size_t>(longest), most - 1));
   }
   AcceptanceCurve curve;
@@ -238,9 +238,12 @@ std::vector<double> conditional_rates(const std::vector<double>& rates, const Lo
   double before = 1.0;
   for (const double rate : rates) {
     if (rate > before)
-      throw BadInput(where, fmt::format("{:g} after {:g}, allowed: rates of all rounds, which cannot rise from one position to "
-                                        "the next (those of rounds that reached the position can, and are given as such)",
-                                        rate, before));
+      throw BadInput(
+          where,
+          fmt::format(
+              "{:g} after {:g}, allowed: rates over all rounds, which cannot rise from one position to the next (rates over the "
+              "rounds that reach a position can; give these by --conditional-rates, or --alphas of specsim theory)",
+              rate, before));
     conditional.push_back(before > 0.0 ? rate / before : 0.0);
     before = rate;
   }

@@ -124,7 +124,7 @@ bool starts(const ServerFit& fit, const RequiredSettings& asked, EngineCommand& 
   }
   if (fit.past_model)
     own.notes.push_back(
-        fmt::format("a context of {:.0f} tokens is longer than the model's own, which the server keeps to", asked.context));
+        fmt::format("a context of {:.0f} tokens is longer than the model's own limit, which the server enforces", asked.context));
   return true;
 }
 
@@ -265,7 +265,7 @@ EngineCommand sglang(const Deployment& d, const RequiredSettings& asked) {
   // _handle_speculative_decoding of server_args.py, and _handle_dflash.
   if (draft_length > 0 && shares_experts(d) && (!d.draft || !is_head(d) || (is_dflash(d) && !is_dspark(d)))) {
     own.notes.emplace_back(
-        "it drafts by EAGLE heads, modules and DSpark alone where GPUs share the experts (--enable-dp-attention)");
+        "with --enable-dp-attention (GPUs share the experts) it supports only EAGLE heads, MTP modules and DSpark");
     return own;
   }
   if (!caches(d, {8.0}, own)) return own;
@@ -299,9 +299,8 @@ EngineCommand sglang(const Deployment& d, const RequiredSettings& asked) {
     command.add(FlagUse::verified, draft_length + 1);
     command.add(FlagUse::lookup, 1);
     own.notes.emplace_back(
-        "its NGRAM drafts from a trie of recently emitted tokens, not from the prompt (drafter sglang_ngram): another "
-        "acceptance "
-        "than with prompt look-up");
+        "its NGRAM drafts from a trie of recently emitted tokens, not from the prompt (drafter sglang_ngram), so its acceptance "
+        "differs from prompt lookup's");
   } else if (d.draft) {
     // With topk 1, num-draft-tokens must be num-steps + 1.
     command.add(FlagUse::speculation, is_eagle3(d) ? "EAGLE3" : is_head(d) ? "EAGLE" : "STANDALONE");
@@ -328,7 +327,7 @@ EngineCommand llama_cpp(const Deployment& d, const RequiredSettings& asked) {
   EngineCommand own = command_of(llama_cpp_flags());
   const int draft_length = asked.draft_length;
   if (shares_experts(d)) {
-    own.notes.emplace_back("it has no GPUs that share the experts and compute the rest for sequences of their own");
+    own.notes.emplace_back("it does not support GPUs that share the experts while each serves its own sequences");
     return own;
   }
   if (d.target->offload) {
@@ -366,9 +365,9 @@ EngineCommand llama_cpp(const Deployment& d, const RequiredSettings& asked) {
   // ngram-simple makes no draft shorter than the looked-up tokens (common/ngram-map.cpp); ngram-map-k does.
   if (!d.draft && draft_length > 0)
     own.notes.push_back(fmt::format(
-        "its ngram-simple looks up exactly {0} tokens (drafter ngram_simple), so acceptance differs from prompt look-up; "
-        "--spec-type ngram-map-k --spec-ngram-map-k-size-n {0} --spec-ngram-map-k-size-m {1} drafts no more after them than were "
-        "accepted there before (drafter ngram_map_k)",
+        "its ngram-simple looks up exactly {0} tokens (drafter ngram_simple), so acceptance differs from prompt lookup; "
+        "--spec-type ngram-map-k --spec-ngram-map-k-size-n {0} --spec-ngram-map-k-size-m {1} drafts at most as many tokens as "
+        "were accepted there before (drafter ngram_map_k)",
         std::min(kLongestLookup, draft_length), draft_length));
   if (is_module(d)) own.notes.emplace_back("the target's file must contain the module, which some conversions drop");
   // By default llama-server places a model's layers on one GPU after the other.
@@ -404,8 +403,7 @@ EngineCommand llama_cpp(const Deployment& d, const RequiredSettings& asked) {
     command.add(FlagUse::lookup_drafts, draft_length);
   }
   own.command = command.text();
-  if (vocabularies_differ(d))
-    own.notes.push_back(vocabularies(d) + ": accepted, if the tokens that both have are the same texts");
+  if (vocabularies_differ(d)) own.notes.push_back(vocabularies(d) + ": accepted if the tokens that both have are the same text");
   return own;
 }
 

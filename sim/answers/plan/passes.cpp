@@ -134,7 +134,7 @@ const std::vector<report::Column<PassLine>>& columns_of_passes() {
        [](const Line& line) { return fmt::format("{:.1f}", 100.0 * line.estimated->error); }},
       {"kernel_error_percent", "%", "standard deviation due to the estimates of its kernels",
        [](const Line& line) { return fmt::format("{:.2f}", 100.0 * line.estimated->kernel_error); }},
-      {"shared", "1", "share of that part's variance shared with passes over other numbers of rows",
+      {"shared", "1", "share of that part's variance that passes over other numbers of rows have in common",
        [](const Line& line) { return fmt::format("{:.2f}", line.estimated->shared); }}};
   return list;
 }

@@ -142,7 +142,7 @@ ServerFit fit_for_all(const cost::Deployment& deployment, double batch, double c
   fit.past_model = known && context + draft_length + 1.0 > *known;
   const cost::MemoryBudget budget = memory(own, batch, each, draft_length);
   if (!budget.fits()) {
-    fit.why_not = needs(budget, "what it lays out when it starts");
+    fit.why_not = needs(budget, "the memory that it allocates when it starts");
     return fit;
   }
   double given = each;

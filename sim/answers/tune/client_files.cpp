@@ -547,11 +547,11 @@ class ClientFile {
     bool any = false;
     for (std::string line; std::getline(lines, line);) {
       ++where.line;
-      if (logs::behind(line, "Number of requests:") && root.is_map() && root.find("request_info")) any |= end();
+      if (logs::text_after(line, "Number of requests:") && root.is_map() && root.find("request_info")) any |= end();
       if (line.size() > 20 && line.find_first_not_of("=\r") == std::string::npos && root.is_map() && root.find("completed"))
         any |= end();
       for (const auto& [label, path] : kLabels) {
-        const auto rest = logs::behind(line, label);
+        const auto rest = logs::text_after(line, label);
         if (!rest) continue;
         std::istringstream words{std::string(*rest)};
         std::string word;
@@ -651,9 +651,9 @@ class ClientFile {
       if (steady.where.line < group.where.line) group.where = steady.where;
     }
     if (groups.empty())
-      diagnostics_.add(
-          {path_, 0, 0},
-          "no two lines in a row have about as many running requests, allowed: a log with a period of constant load");
+      diagnostics_.add({path_, 0, 0},
+                       "no two consecutive lines have about the same number of running requests, allowed: a log with a period of "
+                       "constant load");
     logs::LogReader reader;
     reader.add_text(text);
     const std::vector<logs::ReportedAcceptance> found = reader.finish().found;

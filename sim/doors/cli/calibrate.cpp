@@ -56,8 +56,8 @@ void print_acceptance(const calibrate::TemperatureAcceptance& acceptance, int dr
 
 void print_speed(const std::vector<calibrate::Speed>& speeds, const calibrate::CalibrationSettings& settings) {
   print_output(
-      "\ndecoding timed, of the first prompt alone (batch b: the first b); +-: one standard error of the timing; all prompts: "
-      "the same at their tokens per round\n");
+      "\ndecoding time of only the first prompt (batch b: the first b prompts); +-: one standard error of the timing; all "
+      "prompts: the speedup at the tokens per round of all prompts\n");
   if (const auto* const blocks = std::get_if<draft::Blocks>(&settings.drafts);
       blocks != nullptr && (*blocks)->shape().looks_past_block && (*blocks)->work(0).verified_rows > 1.0)
     print_output("Lookahead's window is a separate target pass here; a server includes it in the verifying pass\n");
@@ -156,8 +156,9 @@ ExitCode calibrate_command(const std::vector<std::string>& arguments) {
       "  specsim calibrate --device cuda --target llama-3.1-8b --draft llama-3.2-1b --batches 1,4,16 --out results/gpu\n");
   add_model_options(line, options);
   add_gpu_options(line, options, gpu, only_device);
-  line.add({{"laws", options.settings.distribution_tokens, config::between(0, 1024),
-             "above 0: also record the distributions of every position, for so many single tokens, and the rest in classes"}});
+  line.add(
+      {{"laws", options.settings.distribution_tokens, config::between(0, 1024),
+        "above 0: also record the distributions at every position, with this many single tokens and all others in classes"}});
   if (!line.read(arguments)) return ExitCode::fine;
   const bool on_gpu = options.device == "cuda";
   const std::vector<std::string> of_the_other =

@@ -60,7 +60,7 @@ class GpuPrinter final : public calibrate::GpuObserver {
   void warning(const std::string& text) override { print_error("warning: {}\n", text); }
   void no_predictions(const std::string& reason) override { print_error("no predictions: {}\n", reason); }
   void rounds(const calibrate::Errors& errors) override {
-    if (!errors.values.empty()) say("rounds against their parts, {} points: {}\n", errors.values.size(), errors.text());
+    if (!errors.values.empty()) say("rounds compared with their parts, {} points: {}\n", errors.values.size(), errors.text());
   }
   void run(const calibrate::GpuRun& run) override {
     if (!std::exchange(run_heads_, true))
@@ -80,7 +80,7 @@ class GpuPrinter final : public calibrate::GpuObserver {
   void placed(double seconds) {
     const calibrate::OnDevice& target = setup_.target;
     const calibrate::OnDevice& draft = setup_.draft;
-    say("target {} ({} weights, {:.2f} GB a pass), draft {} ({}, {:.2f} GB), there after {:.1f} s\n", target.name,
+    say("target {} ({} weights, {:.2f} GB per pass), draft {} ({}, {:.2f} GB), loaded in {:.1f} s\n", target.name,
         to_text(target.weights->origin), 1e-9 * static_cast<double>(target.weights->pass_bytes()), draft.name,
         to_text(draft.weights->origin), 1e-9 * static_cast<double>(draft.weights->pass_bytes()), seconds);
   }
@@ -141,17 +141,18 @@ std::size_t measure(calibrate::GpuSetup& setup, GpuPrinter& printer) {
 void add_gpu_options(CommandLine& line, ModelOptions& options, calibrate::GpuSettings& gpu, bool& only_device) {
   line.add({{"gpu", gpu.number, config::between(0, 1024), "with --device cuda: the device's number"},
             {"contexts", gpu.contexts, config::between(1, 1e6), "with --device cuda: cached tokens of timed passes, of shapes"},
-            {"enlarge", gpu.enlarge, "with --device cuda: HIDDENxFFNxLAYERS around the target that compute the same function"},
+            {"enlarge", gpu.enlarge,
+             "with --device cuda: enlarge the target to HIDDENxFFNxLAYERS, without changing the function that it computes"},
             {"enlarge-draft", gpu.enlarge_draft,
-             "with --device cuda: HIDDENxFFNxLAYERS around the draft that compute the same function"},
+             "with --device cuda: enlarge the draft to HIDDENxFFNxLAYERS, without changing the function that it computes"},
             {"held-out", options.settings.held_out,
              "with --device cuda: prompts to decode; --prompts: prompts for fitting acceptance"},
             {"only-device", only_device, "with --device cuda: print the device and exit"},
             {"no-early-start", gpu.dependent_launch,
              "with --device cuda: a kernel starts only after the one before has ended (no overlap)"},
             {"peers", gpu.for_baselines,
-             "with --device cuda: logits and decoding of the first of --held-out, for scripts/gpu/gpu_baselines.py, and nothing "
-             "else"}});
+             "with --device cuda: only write logits and decoding of the first prompts of --held-out, for "
+             "scripts/gpu/gpu_baselines.py"}});
 }
 
 ExitCode calibrate_on_gpu(const CommandLine& line, ModelOptions& options, calibrate::GpuSettings gpu, bool only_device) {

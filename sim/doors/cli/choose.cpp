@@ -60,16 +60,16 @@ void add_choose_options(CommandLine& line, ChooseOptions& options) {
        {"tensor-parallel", question.tensor_parallel, counts, "numbers of GPUs that share the target, to try"},
        {"replicas", question.replicas, counts, "numbers of engines to try (data parallel)"},
        {"prefill", question.prefill, config::between(0, 1024),
-        "numbers of further engines that only compute prompts, to try; 0: every engine does both"},
+        "numbers of additional engines that only compute prompts, to try; 0: every engine does both"},
        {"expert-parallel", question.expert_parallel, counts, "numbers of engines that share the experts, to try; 1: none do"},
-       {"gpus", question.most_gpus, counts, "most GPUs of all engines together"},
+       {"gpus", question.most_gpus, counts, "maximum number of GPUs, all engines together"},
        {"dtype", question.types, read_texts,
-        "types of the target's weights to try: bf16, fp8, int4, ...; where not given its file's"},
-       {"kv-bits", question.cache_bits, read_texts, "bits of a cached key or value to try; if not given that of its file"},
+        "types of the target's weights to try: bf16, fp8, int4, ...; default: that of its file"},
+       {"kv-bits", question.cache_bits, read_texts, "bits of a cached key or value to try; default: that of its file"},
        {"draft", options.drafts.named, read_texts,
         "drafts to try: names, ngram, none; all: none, n-grams, and every head and small model of the target with an acceptance"},
        {"draft-length", question.lengths, config::between(1, kMaxDraftLength),
-        "draft lengths to try; where not given the fastest is taken"},
+        "draft lengths to try; default: the fastest of each draft"},
        {"longest", options.drafts.longest, config::between(1, kMaxDraftLength), "longest draft length that is tried"},
        {"alpha", options.alpha, read_texts,
         "acceptance: DRAFT=ALPHA, commas between; ALPHA alone: of drafts without a published table"},
@@ -78,7 +78,7 @@ void add_choose_options(CommandLine& line, ChooseOptions& options) {
        {"rate", load.rate, "requests per second, a Poisson process"},
        {"users", load.concurrency, "clients that each wait for their answer"},
        {"trace", load.trace, "recorded requests: CSV or JSON lines"},
-       {"requests", load.requests, "how many each simulated server is sent"},
+       {"requests", load.requests, "requests sent to each simulated server"},
        {"prompt", load.prompt, "tokens of a prompt: a number or {lognormal: {mean: 512, cv: 1}}"},
        {"output", load.output, "tokens of an output, as --prompt"},
        {"slo", load.slo, read_texts, "limits in milliseconds: ttft=500,tpot=50,e2el=10000,percentile=99"},
@@ -86,9 +86,9 @@ void add_choose_options(CommandLine& line, ChooseOptions& options) {
         question.objective,
         {{"cost", Objective::cost}, {"tokens", Objective::tokens}, {"joules", Objective::joules}},
         "dollars per million output tokens, tokens/s per GPU, or joules per token"},
-       {"simulate", question.shown, config::between(1, 200), "settings to rank, each by a simulation of its server"}});
+       {"simulate", question.shown, config::between(1, 200), "number of settings to rank; the server of each is simulated"}});
   add_spending_options(line, options.spending);
-  line.add({{"verbose", options.verbose, "the start command of every ranked setting, and what was left out"},
+  line.add({{"verbose", options.verbose, "print the start command of every ranked setting, and what was left out"},
             {"out", options.out, directory_name, "directory for choices.csv"},
             {"force", options.force, kForceHelp},
             {"threads", options.threads, read_threads, kThreadsHelp}});
@@ -210,7 +210,7 @@ void print_start(const std::string& label, const Choice& choice) {
   if (!own)
     print_output("{}: engine {} has no server command\n", label, choice.engine->cost->deployment()->engine.name);
   else if (own->command.empty())
-    print_output("{}: {} would not: {}\n", label, own->engine, own->notes.front());
+    print_output("{}: {} cannot run this setting: {}\n", label, own->engine, own->notes.front());
   else if (choice.prefill > 0)
     print_output(
         "{}: {:g} servers, of which {} only compute prompts, with a router in front, each by the following with the engine's "
@@ -268,15 +268,16 @@ void print_chosen(const ChooseOptions& options, const Chosen& chosen, const choo
     unverified = unverified || one.unverified;
   }
   if (texts.size() > 1 || unverified)
-    print_words(fmt::format(
-        "acceptance{}{}{}: intervals and ties count how much published texts differ; --alpha DRAFT=0.7 gives your own",
-        texts.size() > 1 ? " comes from different texts" : "", texts.size() > 1 && unverified ? " and" : "",
-        unverified ? " is unverified for a draft" : ""));
+    print_words(
+        fmt::format("acceptance{}{}{}: intervals and ties include how much acceptance differs between published texts; --alpha "
+                    "DRAFT=0.7 sets your own",
+                    texts.size() > 1 ? " comes from different texts" : "", texts.size() > 1 && unverified ? " and" : "",
+                    unverified ? " is unverified for a draft" : ""));
   if (std::any_of(question.drafts.begin(), question.drafts.end(),
                   [&](const auto& one) { return one.drafts && one.model == "none" && ranked(one); }))
     print_words(
-        "n-gram: every round drafts here and proposals take no time; a table counts the rounds that found a match alone, so this "
-        "is the most that it gives");
+        "n-gram: an upper bound. Every round drafts here and proposals take no time, but the table counts only rounds that found "
+        "a match");
   if (!drafts.left_out.empty())
     print_words(fmt::format("left out, without a published acceptance for {} on {}: {} (--alpha DRAFT=0.7 adds one)",
                             question.target, options.drafts.text, fmt::join(drafts.left_out, ", ")));

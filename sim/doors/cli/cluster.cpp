@@ -31,8 +31,8 @@ ExitCode cluster_command(const std::vector<std::string>& arguments) {
             {"seed", text, "replaces the configs' seed"},
             {"threads", threads, "threads per task if Slurm does not set them (SLURM_CPUS_PER_TASK)"},
             {"sbatch", of_jobs, "an option for every job, such as --sbatch=--partition=short"},
-            {"array", array, "most tasks in one array job: the site's MaxArraySize less 1"},
-            {"at-once", text, "most tasks of an array that run together"},
+            {"array", array, "maximum number of tasks in one array job: the site's MaxArraySize less 1"},
+            {"at-once", text, "maximum number of tasks of an array that run together"},
             {"name", text, "name of the jobs"},
             {"force", flag, "start again if --out holds other tasks"},
             {"dry-run", flag, "print what it would take and what is missing, submit nothing"}});

@@ -52,14 +52,14 @@ constexpr std::array<std::array<const char*, 2>, 6> kOtherWords = {{{"--gpu", "-
     for (const auto& [word, ours] : kOtherWords)
       if (name == word && std::find(names.begin(), names.end(), ours) != names.end())
         throw BadInput({"", 0, 0},
-                       fmt::format("unknown option \"{}\", here {}; allowed: {}", name, ours, fmt::join(names, ", ")));
+                       fmt::format("unknown option \"{}\", use {} instead; allowed: {}", name, ours, fmt::join(names, ", ")));
     throw BadInput({"", 0, 0}, config::unknown_name("unknown option", name, names));
   }
   if (const auto* const ambiguous = dynamic_cast<const po::ambiguous_option*>(&wrong)) {
     std::vector<std::string> names;
     for (const std::string& one : ambiguous->alternatives()) names.push_back("--" + one);
-    throw BadInput({"", 0, 0}, fmt::format("option {} is short for several, allowed: {}", config::quote_for_message(name),
-                                           fmt::join(names, ", ")));
+    throw BadInput({"", 0, 0},
+                   fmt::format("option {} is ambiguous, allowed: {}", config::quote_for_message(name), fmt::join(names, ", ")));
   }
   std::string meaning = "see --help";
   for (const auto& option : options.options())
@@ -70,7 +70,7 @@ constexpr std::array<std::array<const char*, 2>, 6> kOtherWords = {{{"--gpu", "-
   if (dynamic_cast<const po::invalid_command_line_syntax*>(&wrong) != nullptr)
     throw BadInput(where, "given without a value, or with one that it does not take, allowed: " + meaning);
   const std::string value = Named::part(*named, "value");
-  throw BadInput(where, fmt::format("{} does not fit, allowed: {}",
+  throw BadInput(where, fmt::format("{} is not valid, allowed: {}",
                                     value.empty() ? "this value" : config::quote_for_message(value), meaning));
 }
 

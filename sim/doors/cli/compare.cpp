@@ -131,7 +131,7 @@ void print_ranking(const Ranking& ranking, plan::Draws draws) {
       std::any_of(ranking.contenders.begin(), ranking.contenders.end(), [](const Contender& one) { return one.row.exact.known; });
   std::vector<report::Head> columns = {{"rank"}, {"tokens/round"}};
   if (exact) columns.push_back({"exact"});
-  columns.insert(columns.end(), {{"speedup"}, {"low"}, {"high"}, {"behind the first"}});
+  columns.insert(columns.end(), {{"speedup"}, {"low"}, {"high"}, {"slower than the first"}});
   if (runs) columns.push_back({"runs"});
   columns.push_back({"method", report::Align::left});
   report::Table table(columns, {.indent = 2});

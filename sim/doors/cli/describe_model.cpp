@@ -70,7 +70,7 @@ std::vector<std::string> layer_lines(const ModelShape& shape) {
   }
   if (shape.state_layers() > 0.0)
     lines.push_back(fmt::format("{} with {}{}, {} heads {} wide, state {} wide", count_of(shape.state_layers()),
-                                state_text(shape.state->kind), shape.parallel_state ? " beside attention" : "",
+                                state_text(shape.state->kind), shape.parallel_state ? " in parallel with attention" : "",
                                 count_of(shape.state->value_heads), count_of(shape.state->value_dim),
                                 count_of(shape.state->key_dim)));
   else if (shape.linear_layers > 0.0)
@@ -116,7 +116,7 @@ const char* words_of(const std::string& part) {
                                              {"experts", "routed experts"},
                                              {"head", "LM head"},
                                              {"embeddings", "embeddings"},
-                                             {"mtp", "module for further tokens"},
+                                             {"mtp", "MTP module"},
                                              {"small", "norms, biases, routers"},
                                              {"other", "other (images, sound, ...)"}}};
   for (const Words& one : kWords)
@@ -146,7 +146,7 @@ void print_stored(const std::vector<cost::StoredTensors>& stored) {
 
 bool names_model_file(const std::string& named) {
   std::error_code ignored;
-  constexpr std::string_view kModule = ":mtp";  // the module for further tokens in a checkpoint
+  constexpr std::string_view kModule = ":mtp";  // the MTP module in a checkpoint
   const std::string text = named.ends_with(kModule) ? named.substr(0, named.size() - kModule.size()) : named;
   return cost::model_file_path(text).has_value() || text.ends_with(".yaml") || text.ends_with(".yml") ||
          std::filesystem::is_directory(text, ignored);
@@ -179,7 +179,7 @@ void print_model(const ModelShape& shape) {
   if (shape.markov_parameters() > 0.0)
     table.add({"Markov head", fmt::format("{:.3f}", 1e-9 * shape.markov_parameters()), fmt::format("{:g} bits", shape.head_bits),
                fmt::format("{:.2f}", shape.markov_parameters() * shape.head_bits / 8.0 / kGibibyte)});
-  table.add({"all of its own", fmt::format("{:.3f}", 1e-9 * shape.own_parameters()), "",
+  table.add({"total", fmt::format("{:.3f}", 1e-9 * shape.own_parameters()), "",
              fmt::format("{:.2f}", shape.weight_bytes() / kGibibyte)});
   print_output("{}", table.text(output_width()));
   if (shape.experts > 0.0) print_output("  {:.3f}B parameters are active per token\n", 1e-9 * shape.active_parameters());

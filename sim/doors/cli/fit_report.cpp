@@ -41,7 +41,7 @@ void print_processes(const fit::FitReport& report) {
   report::Table table({{"process", report::Align::left},
                        {"parameters"},
                        {"held out"},
-                       {"behind"},
+                       {"below best"},
                        {"+-"},
                        {"tok/round"},
                        {"depth"},

@@ -102,7 +102,7 @@ void print_table_fit(const NamedTable& table, const fit::TableFit& fit) {
       : fit.record.kind.likeliest
           ? fmt::format("selection argmax, {}: rank: position of the target's drawn token among the draft's likeliest tokens",
                         table.selection)
-          : fmt::format("selection sampled, {}: rank 1 is a drawn token, further ones are siblings drawn without "
+          : fmt::format("selection sampled, {}: rank 1 is a drawn token, later ranks are siblings drawn without "
                         "replacement",
                         table.selection));
   if (!table.derived.empty()) print_output("rates by depth are derived {}\n\n", table.derived);

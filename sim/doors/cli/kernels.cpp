@@ -58,7 +58,7 @@ std::string unpacked(const std::string& packed, const std::string& path) {
   if (state != LZMA_STREAM_END)
     throw BadInput({path, 0, 0}, state == LZMA_OK
                                      ? fmt::format("it unpacks to over {} bytes, allowed: smaller tables", kMostFileBytes)
-                                     : std::string("it is no whole .xz file, allowed: what xz packed"));
+                                     : std::string("it is not a complete .xz file, allowed: a file that xz wrote"));
   return text;
 }
 #else
@@ -180,8 +180,9 @@ void check_own_used(const std::map<std::string, cost::Hardware>& own, const std:
   for (const auto& [name, gpu] : own) called.push_back(name);
   std::set<std::string> gpus;
   for (const Row& row : rows) gpus.insert(row.gpu);
-  throw BadInput({"--hardware", 0, 0}, fmt::format("no row is on this GPU, the rows are on {}; allowed: rows whose gpu is {}",
-                                                   fmt::join(gpus, ", "), fmt::join(called, " or ")));
+  throw BadInput({"--hardware", 0, 0},
+                 fmt::format("no row was measured on this GPU, the rows are of {}; allowed: rows whose gpu is {}",
+                             fmt::join(gpus, ", "), fmt::join(called, " or ")));
 }
 
 // Fits the table with the script that fitted the shipped GPU files, and writes to the folder `fitted` of `out`.
@@ -193,7 +194,7 @@ ExitCode fit_kernels(const std::string& path, const cost::EstimatedKernels& tabl
   if (error) throw IoError(fmt::format("{} cannot be created: {}", fitted.string(), error.message()));
   const fs::path configs = fs::path(resources_folder()) / "configs";
   const int status = run_script("scripts/kernels/fit_kernels.py", {path, "--only", cost::kernel_kind_name(table.kind), "--source",
-                                                                   path, "--beside", (configs / "kernels").string(), "--hardware",
+                                                                   path, "--keep", (configs / "kernels").string(), "--hardware",
                                                                    (configs / "hardware").string(), "--out", fitted.string()});
   constexpr int kNothingToFit = 3;
   if (status == kNothingToFit)
@@ -228,7 +229,7 @@ ExitCode kernels_command(const std::vector<std::string>& arguments) {
   CommandLine line(
       "specsim kernels TABLE --out DIRECTORY [--bands] [--fit] [--engine NAME] [--hardware FILE] [--force]\n\nTABLE: "
       "measured kernels or whole "
-      "steps, .csv or .csv.xz, told apart by their header.\nus: microseconds; ms: milliseconds; bytes: of one GPU's vector; "
+      "steps, .csv or .csv.xz, recognised by their header.\nus: microseconds; ms: milliseconds; bytes: of one GPU's vector; "
       "context: cached tokens of a sequence;\nn, k, m: outputs, inputs and rows of a product; set_over_l2, kv_over_l2: bytes "
       "over the second-level cache's;\nlatent, "
       "rope_dim: widths of a cached vector that all heads share, and of its rotated part;\ndtype: " +
@@ -240,7 +241,7 @@ ExitCode kernels_command(const std::vector<std::string>& arguments) {
   line.add_words("table", paths);
   line.add(
       {{"out", out, "directory for the CSV files"},
-       {"bands", bands, "errors by number of rows too"},
+       {"bands", bands, "also print errors by number of rows"},
        {"fit", fits, "write a GPU file with latencies fitted to the table, in DIRECTORY/fitted"},
        {"force", force, kForceHelp},
        {"engine", engine_name, "engine for estimates of whole steps, instead of the table's: a name or a .yaml file"},
@@ -258,8 +259,9 @@ ExitCode kernels_command(const std::vector<std::string>& arguments) {
   report::OutputFolder folder(out);
   const auto claim = [&] {
     if (fits && !force && folder.has(kFitted) && !folder.has("manifest.yaml"))
-      throw BadInput({folder.file(kFitted), 0, 0},
-                     "is here without a manifest.yaml that shows what made it, allowed: another --out, or --force to replace it");
+      throw BadInput(
+          {folder.file(kFitted), 0, 0},
+          "is here without a manifest.yaml that shows which command wrote it, allowed: another --out, or --force to replace it");
     folder.claim(claim_at_once({"priced.csv", "errors.csv"}, line.identity(), force, read.sums()));
   };
   if (!lines.empty() && cost::is_step_table(lines.front())) {

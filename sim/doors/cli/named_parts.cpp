@@ -39,7 +39,7 @@ config::PartInfo engine_info(const char* name, const config::Value& value, Diagn
   const cost::Engine engine = cost::read_engine(value, diagnostics);
   config::PartInfo info{name, engine.name, engine.source, {}, ""};
   std::vector<std::string> figures;
-  figures.push_back(engine.graphs ? fmt::format("captured graphs to {:g} rows", engine.largest_graph) : "no graphs");
+  figures.push_back(engine.graphs ? fmt::format("captured graphs of up to {:g} rows", engine.largest_graph) : "no graphs");
   for (const cost::HostFigure& figure : cost::host_figures())
     if (engine.host.*figure.figure > 0.0)
       figures.push_back(fmt::format("{} {:g}: {}", figure.key, engine.host.*figure.figure, figure.summary));
@@ -50,7 +50,8 @@ config::PartInfo engine_info(const char* name, const config::Value& value, Diagn
   if (engine.fused_quantisation) figures.emplace_back("activations quantised by the kernel before");
   if (engine.small_kernels) figures.push_back(fmt::format("{:g} small kernels per layer", *engine.small_kernels));
   if (engine.unequal_contexts > 1.0)
-    figures.push_back(fmt::format("unequal contexts: attention times {:g} in a live server", engine.unequal_contexts));
+    figures.push_back(
+        fmt::format("attention takes {:g} times as long over the unequal contexts of a live server", engine.unequal_contexts));
   for (const auto& [method, layers] : engine.proposals)
     figures.push_back(fmt::format("proposal {}: {:g} layers of a pass without a graph per round", method, layers));
   info.notes = fmt::format("{}.", fmt::join(figures, "; "));
@@ -125,7 +126,8 @@ void add_hardware(NamedPart& part, const config::Value& value, Diagnostics& diag
   const cost::Calibration& c = hardware.calibration;
   part.info.notes = fmt::format(
       "{} multiprocessors; to a peer {:.0f} GB/s and {:g} us. A decode step turns compute-bound near {:.0f} rows. Matrix "
-      "products reach {:.1f} % of the bandwidth, operands arrive at {:.1f} TB/s, each product adds {:.1f} us.",
+      "products reach {:.1f} % of the bandwidth, the second-level cache feeds operands at {:.1f} TB/s, each product adds {:.1f} "
+      "us.",
       hardware.multiprocessors, 1e-9 * hardware.link_bandwidth, 1e6 * hardware.link_latency,
       hardware.flops / (hardware.bandwidth * c.memory_efficiency), 100.0 * c.memory_efficiency, c.feed_tb_per_s, c.kernel_us);
   if (const config::Value* source = config::find_path(value, "calibration.source")) part.info.paper = source->text;

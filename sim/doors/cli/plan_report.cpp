@@ -54,8 +54,8 @@ void print_setting(const plan::Planned& planned) {
                                                     : "batch and tokens/s are those of all of them together");
     if (!d->draft)
       print_words(
-          "(proposals need no pass and no time here: set their host time with --set cost.round_us=MICROSECONDS. An engine counts "
-          "the acceptance of n-grams only over rounds that found one: here every round drafts)");
+          "(proposals take no time here: set their host time with --set cost.round_us=MICROSECONDS. Every round drafts here, but "
+          "an engine counts the acceptance of n-grams only over rounds that found a match)");
   } else {
     print_output("cost model {}, {}\n", cell.cost_choice->name(), load);
   }
@@ -95,13 +95,13 @@ void print_assumed(const AcceptanceCurve& curve, const Plan& plan) {
       fmt::format("(acceptance was measured up to draft length {}; beyond it the last rate is assumed", curve.measured);
   if (const plan::LastRateError held = plan::last_rate_error(curve.measured); held.tables > 0)
     text +=
-        fmt::format(": of {} recorded drafts that go further, cut there, it misses the tokens per round by {:+.1f} to {:+.1f} %",
+        fmt::format("; on {} recorded drafts that are longer, tokens per round are off by {:+.1f} to {:+.1f} % with this rule",
                     held.tables, 100.0 * held.least, 100.0 * held.most);
   if (plan.best > curve.measured) {
     const auto end = plan.points.begin() + std::min(curve.measured + 1, static_cast<int>(plan.points.size()));
     const auto best =
         std::max_element(plan.points.begin(), end, [](const auto& a, const auto& b) { return a.speedup < b.speedup; });
-    text += fmt::format(". Of the measured lengths the best is {}, speedup {:.4f}", best->draft_length, best->speedup);
+    text += fmt::format(". The best measured length is {}, speedup {:.4f}", best->draft_length, best->speedup);
   }
   print_words(text + ")");
 }
@@ -132,10 +132,10 @@ std::string limit_text(const std::vector<ScanPoint>& points) {
   for (const ScanPoint& point : points) {
     if (!plan::is_shown(point.at)) continue;
     if (point.plan.best == 0 || verdict_of(point.plan.best_point().gain) != plan::Verdict::pays)
-      return last == nullptr ? "" : fmt::format("pays up to batch {:g}, not surely at {:g}", last->at, point.at);
+      return last == nullptr ? "" : fmt::format("pays up to batch {:g}; at {:g} it is uncertain", last->at, point.at);
     last = &point;
   }
-  return last == nullptr ? "" : fmt::format("pays up to batch {:g}, the largest that fits or is covered", last->at);
+  return last == nullptr ? "" : fmt::format("pays up to batch {:g}, the largest within memory and the measured range", last->at);
 }
 
 // The command of the plan's engine, or why it has none; of an engine that is no server, the first that supports the pair.
@@ -206,7 +206,8 @@ void print_answer(const plan::Planned& planned, const Advice& advice) {
   const double gpus = served != nullptr ? plan::gpus_of(*served) : 1.0;
   if (const plan::EngineCommand* const start = start_command(planned, advice))
     print_output("start{}: {}\n", gpus > 1.0 ? fmt::format(" on {:g} GPUs", gpus) : "",
-                 start->command.empty() ? fmt::format("{} would not: {}", start->engine, start->notes.front()) : start->command);
+                 start->command.empty() ? fmt::format("{} cannot run this plan: {}", start->engine, start->notes.front())
+                                        : start->command);
   const plan::Gain& gain = plan.best > 0                          ? best.gain
                            : plan::fastest_draft(plan) != nullptr ? plan::fastest_draft(plan)->gain
                                                                   : best.gain;
@@ -217,9 +218,9 @@ void print_answer(const plan::Planned& planned, const Advice& advice) {
 }
 
 // "3.71 J (95 %: 3.12 to 4.41)"; without the interval where no error is stated.
-std::string with_interval(const std::string& before, double value, double error, const std::string& behind) {
+std::string with_interval(const std::string& before, double value, double error, const std::string& suffix) {
   const auto side = [&](double sign) { return value * std::exp(sign * report::kIn95 * error); };
-  return fmt::format("{}{:.3g}{}{}", before, value, behind,
+  return fmt::format("{}{:.3g}{}{}", before, value, suffix,
                      error > 0.0 ? fmt::format(" (95 %: {:.3g} to {:.3g})", side(-1.0), side(1.0)) : "");
 }
 

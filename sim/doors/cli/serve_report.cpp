@@ -208,7 +208,7 @@ void print_best_lengths(const load::ServeExperiment& experiment, const arrivals:
   std::string words = fmt::format(
       "most tokens per second of steps without prompts, [from, to, draft length] by requests in the step, at {:.0f} cached "
       "tokens "
-      "each: {}; at most {:.1f} % below the best of each number alone",
+      "each: {}; at most {:.1f} % below the best length for each number",
       table.cached, plan::ranges_text(table.best.ranges), 100.0 * table.best.worst_loss);
   if (const std::string plain = load::plain_text(table.best); !plain.empty()) words += "; " + plain;
   if (table.fitting > 0) words += fmt::format("; the cache holds {} such requests", table.fitting);

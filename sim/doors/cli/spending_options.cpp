@@ -15,7 +15,7 @@ namespace specsim::cli {
 void add_spending_options(CommandLine& line, SpendingOptions& options) {
   line.add({{"power-cap", options.power_cap, config::between(1, 1e5), "power limit of each GPU, watts; it lowers the clock"},
             {"price", options.prices, read_texts,
-             "dollars per GPU-hour: DOLLARS, or GPU=DOLLARS, commas between; if not given those of the GPU's file"}});
+             "dollars per GPU-hour: DOLLARS, or GPU=DOLLARS, commas between; default: those of the GPU's file"}});
 }
 
 std::optional<double> price_given(const SpendingOptions& options, const std::string& hardware,

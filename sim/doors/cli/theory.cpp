@@ -124,7 +124,7 @@ std::vector<const theory::ClosedForm*> read_forms(const std::vector<std::string>
 }
 
 std::string best_text(const theory::BestDraftLength& best) {
-  if (best.draft_length == 0) return "do not speculate: no draft length beats 1";
+  if (best.draft_length == 0) return "do not speculate: no draft length has a speedup above 1";
   return fmt::format("{}{} (speedup {:.6f})", best.draft_length, best.draft_length == kMaxDraftLength ? " or more" : "",
                      best.speedup);
 }
@@ -160,7 +160,7 @@ void print_rates(const StatedRates& stated, int draft_length, const theory::Rati
   if (answers.continuous_best)
     table.add({"  continuous optimum", std::isfinite(*answers.continuous_best)
                                            ? fmt::format("{:.4f} by Lambert W", *answers.continuous_best)
-                                           : "none: if a draft token costs nothing, each further one pays"});
+                                           : "none: if a draft token costs nothing, every additional one pays"});
   const char* const never = "none: it always loses";
   if (answers.constant && draft_length > 0)
     table.add({"break-even alpha at this length", answers.break_even ? fmt::format("{:.6f}", *answers.break_even) : never});

@@ -77,7 +77,7 @@ void add_tune_options(CommandLine& line, TuneTask& task) {
        {"dtype", server.dtype, "types of the target: fp8, int4, q4_k_m, ..., or {weights: int4, activations: bf16, cache: fp8}"},
        {"engine", server.engine,
         "the server's engine: a name (specsim list engine), or a server.yaml of earlier runs to continue"},
-       {"method", server.method, "eagle, draft_model or ngram; by the draft if not given"},
+       {"method", server.method, "eagle, draft_model or ngram; default: by the draft"},
        {"set", task.configs.sets, "PATH=VALUE changes a value of the server's config"},
        {"seed", server.seed, "seed of the simulated runs"},
        {"predict", task.predict, file_name, "CSV file of runs to predict, written to OUT/predicted.csv"},
@@ -97,7 +97,7 @@ void add_tune_options(CommandLine& line, TuneTask& task) {
        {"prompt", task.prompt_tokens, config::between(1, 1e7), "tokens of a prompt in suggested runs"},
        {"output", task.output_tokens, config::between(1, 1e7), "tokens of an output in suggested runs"},
        {"longest", task.longest, config::between(1, 64), "longest draft length in suggested runs"},
-       {"clients", task.clients, config::between(1, 4096), "most clients in suggested runs"},
+       {"clients", task.clients, config::between(1, 4096), "maximum number of clients in suggested runs"},
        {"out", task.out, "directory for server.yaml, runs.csv, predicted.csv and slopes.csv"},
        {"force", task.force, "replace other files in --out"},
        {"threads", task.request.options.threads, read_threads, kThreadsHelp}});

@@ -408,7 +408,7 @@ std::string TableFit::warning() const {
     lacks.push_back(fmt::format(
         "does not determine {}: rankings of trees of likeliest tokens (tree_dynamic, siblings: top_k and similar) depend on a "
         "default",
-        record.kind.temperature == 0.0 || record.kind.likeliest ? "the acceptance of the draft's further ranks"
+        record.kind.temperature == 0.0 || record.kind.likeliest ? "the acceptance of the draft's later ranks"
                                                                 : "the target's sigma"));
   if (!determines_noise())
     lacks.push_back(
@@ -426,7 +426,7 @@ std::string TableFit::left_out() const {
     lines += fmt::format(
         "# Omitted: trees of likeliest tokens (tree_dynamic, siblings: top_k and similar), which depend on a "
         "default: the table\n# does not determine {}.\n",
-        record.kind.temperature == 0.0 || record.kind.likeliest ? "the acceptance of the draft's further ranks"
+        record.kind.temperature == 0.0 || record.kind.likeliest ? "the acceptance of the draft's later ranks"
                                                                 : "the target's sigma");
   if (!determines_noise())
     lines +=
@@ -458,7 +458,7 @@ std::string TableFit::yaml() const {
                                                    "{}# The draft's value: {}; its spread: {};\n# drift: {}. {}.\n",
                                                    record.about.empty() ? "" : ", " + record.about, record.kind.temperature,
                                                    missed.empty() ? "" : fmt::format("# Not matched: {}.\n", missed),
-                                                   noise.fitted ? told(noise) : "that of the surest published draft",
+                                                   noise.fitted ? told(noise) : "that of the most accurate published draft",
                                                    told(noise_spread), told(drift), of_sigma),
                             .vocab = kVocab,
                             .values = {sigma.value, family.sigma_spread, noise.value, noise_spread.value},

@@ -98,7 +98,7 @@ const std::vector<Parameter>& workload_parameters() {
       {"output_tokens",
        Type::integer,
        "",
-       "most tokens that each sequence emits, for a placement; default: 128",
+       "maximum number of tokens that each sequence emits, for a placement; default: 128",
        config::between(1, 1e7),
        {}},
       {"end_token_rate",

@@ -8,23 +8,23 @@ namespace specsim {
 
 namespace {
 
-std::filesystem::path beside(const Location& where, const std::string& name) {
+std::filesystem::path next_to(const Location& where, const std::string& name) {
   return std::filesystem::path(where.file).parent_path() / name;
 }
 
 }  // namespace
 
-std::string file_beside(const Location& where, const std::string& name) {
+std::string file_next_to(const Location& where, const std::string& name) {
   std::error_code ignored;
-  if (name.empty() || !std::filesystem::exists(beside(where, name), ignored)) return name;
-  return beside(where, name).string();
+  if (name.empty() || !std::filesystem::exists(next_to(where, name), ignored)) return name;
+  return next_to(where, name).string();
 }
 
 std::string looked_for(const Location& where, const std::string& name) {
   const std::filesystem::path here = name;
   std::error_code ignored;
-  const bool one_place = beside(where, name).lexically_normal() == here.lexically_normal();
-  if (name.empty() || one_place || std::filesystem::exists(beside(where, name), ignored) ||
+  const bool one_place = next_to(where, name).lexically_normal() == here.lexically_normal();
+  if (name.empty() || one_place || std::filesystem::exists(next_to(where, name), ignored) ||
       std::filesystem::exists(here, ignored))
     return "";
   return "; looked for next to the config and in the working directory";

@@ -10,7 +10,7 @@ namespace specsim {
 
 // The path of a file that a config names: next to the config if it is there, otherwise from the working directory. `where`: the
 // place of the name, in the config or on the command line.
-std::string file_beside(const Location& where, const std::string& name);
+std::string file_next_to(const Location& where, const std::string& name);
 // For messages about a file that cannot be read. Returns "; looked for next to the config and in the working directory" if it is
 // in neither, and "" if it is in one of them or they are the same.
 std::string looked_for(const Location& where, const std::string& name);

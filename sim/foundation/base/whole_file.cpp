@@ -118,7 +118,7 @@ int standard_stream(const std::string& path) {
 bool below(const std::string& path, std::string_view folder) { return path.compare(0, folder.size(), folder) == 0; }
 
 // The path of the file itself, with symbolic links resolved; the given path if no file exists.
-std::string behind_links(const std::string& path) {
+std::string without_links(const std::string& path) {
   struct stat found {};
   if (lstat(path.c_str(), &found) != 0 || !S_ISLNK(found.st_mode)) return path;
   std::array<char, PATH_MAX> real{};
@@ -186,7 +186,7 @@ WholeFileWriter::WholeFileWriter(std::string path) : path_(std::move(path)) {
   if (is_written_through(path_))
     open_through();
   else
-    open_beside();
+    open_temporary();
 }
 
 void WholeFileWriter::open_through() {
@@ -215,8 +215,8 @@ bool WholeFileWriter::make_pieces() {
   return remains_;
 }
 
-void WholeFileWriter::open_beside() {
-  target_ = behind_links(path_);
+void WholeFileWriter::open_temporary() {
+  target_ = without_links(path_);
   temporary_ = target_ + ".part";
   if (!make_pieces() && errno == EEXIST) {
     remove_stale(temporary_);

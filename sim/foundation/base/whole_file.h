@@ -28,7 +28,7 @@ class WholeFileWriter {
 
  private:
   void open_through();
-  void open_beside();
+  void open_temporary();
   bool make_pieces();  // false with errno if they cannot be made
 
   std::string path_;

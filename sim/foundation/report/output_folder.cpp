@@ -25,7 +25,7 @@ namespace {
 constexpr const char* kManifest = "manifest.yaml";
 constexpr const char* kStage = ".unfinished";
 constexpr const char* kUnfinished = "unfinished";  // as the manifest's verdict
-constexpr const char* kNoManifest = "is here without a manifest.yaml that shows what made it";
+constexpr const char* kNoManifest = "is here without a manifest.yaml that shows which command wrote it";
 constexpr const char* kUnlisted =
     "is here already, and no manifest.yaml in its folder lists it; allowed: another --out, or none of this name there";
 

@@ -171,7 +171,7 @@ const std::vector<Parameter>& hardware_parameters() {
        config::between(1, 1e6),
        {}},
       {"kernels", Type::text, "", "fits of single kernels by engine and dtype: a name of configs/kernels, or a file", {}, {}},
-      {"kernels_beside",
+      {"fallback_kernels",
        Type::text,
        "",
        "fits of another GPU, for kinds, engines and dtypes that this GPU's own fits lack",
@@ -190,7 +190,7 @@ const std::vector<Parameter>& hardware_parameters() {
        "engine whose fits estimate engines without kernels of their own, in place of the calibration",
        {},
        kernel_engines()},
-      figure("kernels_spread", "0", "least standard deviation of the logarithm of a time estimated by another GPU's fits"),
+      figure("kernels_spread", "0", "minimum standard deviation of the logarithm of a time estimated by another GPU's fits"),
       {"calibration", Type::value, "{}", "measured efficiencies of its matrix products", {}, {}},
       {"power", Type::value, "", "power of the board: limit_w, idle_w, memory_w, compute_w, cap_w, spread, source", {}, {}},
       {"price", Type::value, "", "dollars_per_hour of one GPU, and the source, a list with its date", {}, {}}};
@@ -220,11 +220,11 @@ const config::Fields<Calibration>& calibration_fields() {
        config::between(0.01, 1.2)},
       {"attention_us", &C::attention_us, "attention's fixed time in a layer", us},
       {"unequal_contexts", &C::unequal_contexts,
-       "time of attention over a live server's contexts, over that of as many equal contexts; default: the engine's",
+       "attention time over a live server's contexts, relative to as many equal contexts; default: the engine's",
        config::between(1, 10)},
       {"experts_us", &C::experts_us, "time of a layer of experts besides its products: choosing, sorting, activation, sum", us},
       {"elementwise_us", &C::elementwise_us, "norms, rotary embedding, activation and residuals of a layer", us},
-      {"most_small_rows", &C::most_small_rows, "most rows of products that take tiles of at most 64 rows",
+      {"most_small_rows", &C::most_small_rows, "maximum number of rows of products that take tiles of at most 64 rows",
        config::between(64, 1e6)},
       {"spread", &C::spread,
        "standard deviation of the logarithm of a product's estimated time; use 0.15 with another GPU's measurements",
@@ -343,9 +343,9 @@ Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics) {
     if (hardware.kernels != nullptr && (hardware.kernels_spread > 0.0 || attention_share))  // another GPU's
       if (const std::optional<Hardware> measured = gpu_of_fits(hardware.kernels_name))
         hardware.kernels = on_board(*hardware.kernels, *measured, hardware, attention_share);
-    if (a.has("kernels_beside") && hardware.kernels != nullptr) {
-      const auto other = read_kernel_fits(a.text("kernels_beside"), a.where("kernels_beside"), diagnostics);
-      if (other != nullptr) hardware.kernels = with_missing(*hardware.kernels, *other, a.text("kernels_beside"));
+    if (a.has("fallback_kernels") && hardware.kernels != nullptr) {
+      const auto other = read_kernel_fits(a.text("fallback_kernels"), a.where("fallback_kernels"), diagnostics);
+      if (other != nullptr) hardware.kernels = with_missing(*hardware.kernels, *other, a.text("fallback_kernels"));
     }
     if (a.has("allreduce_kernels") && hardware.kernels != nullptr) {
       const auto other = read_kernel_fits(a.text("allreduce_kernels"), a.where("allreduce_kernels"), diagnostics);

@@ -102,7 +102,7 @@ struct Engine {
   bool fused_quantisation = false;
   // rows of a captured pass up to which shared experts run at the same time as the others; 0: none
   double shared_rows = 0.0;
-  // time of attention over a live server's contexts, over that of as many equal contexts
+  // attention time over a live server's contexts, relative to as many equal contexts
   double unequal_contexts = 1.0;
   // share of a link's rate that all-reduces reach in a switch that adds up; 0: such sums are not used
   double switch_share = 0.0;

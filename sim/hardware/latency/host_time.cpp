@@ -15,19 +15,20 @@ const std::vector<HostFigure>& host_figures() {
       {"host_us_per_row", &HostTime::host_us_per_row, "host time of a target pass for each of its rows"},
       {"client_us_per_sequence", &HostTime::client_us_per_sequence,
        "more host time for each sequence in a server with clients, where text is sent out"},
-      {"beside_us", &HostTime::beside_us, "host time of a target pass while the GPU works: the pass's least time"},
-      {"beside_us_per_sequence", &HostTime::beside_us_per_sequence,
+      {"overlapped_host_us", &HostTime::overlapped_host_us,
+       "host time of a target pass while the GPU works: the pass's least time"},
+      {"overlapped_host_us_per_sequence", &HostTime::overlapped_host_us_per_sequence,
        "host time of a target pass for each of its sequences while the GPU works"},
       {"step_us", &HostTime::step_us, "kernels around the layers of a target pass"},
-      {"host_us_per_layer", &HostTime::host_us_per_layer, "least time of a pass without a graph, per layer"},
-      {"piecewise_us_per_layer", &HostTime::piecewise_us_per_layer, "least time of a pass in graphs of pieces, per layer"},
+      {"host_us_per_layer", &HostTime::host_us_per_layer, "minimum time of a pass without a graph, per layer"},
+      {"piecewise_us_per_layer", &HostTime::piecewise_us_per_layer, "minimum time of a pass in graphs of pieces, per layer"},
       {"piecewise_us_per_linear_layer", &HostTime::piecewise_us_per_linear_layer,
-       "least time of a layer of linear attention in such a pass"},
+       "minimum time of a layer of linear attention in such a pass"},
       {"piecewise_gap_us", &HostTime::piecewise_gap_us,
        "extra time of a layer of such a pass, if launches keep ahead of the GPU"},
       {"plan_us", &HostTime::plan_us,
        "host time of a draft pass or verification over a cache of fewer than 16 bits, planned on the host"},
-      {"draft_floor_us", &HostTime::draft_floor_us, "least time of a draft pass"},
+      {"draft_floor_us", &HostTime::draft_floor_us, "minimum time of a draft pass"},
       {"draft_us", &HostTime::draft_us, "host time of a draft pass, with the GPU idle"},
       {"round_us", &HostTime::round_us, "host time of a speculative round beyond its passes"}};
   return figures;
@@ -37,9 +38,9 @@ HostSeconds target_host_seconds(const HostTime& host, double sequences, double r
   const double each = host.host_us_per_sequence + (clients ? host.client_us_per_sequence : 0.0);
   HostSeconds time;
   time.idle = kMicro * (host.host_us + each * sequences + host.host_us_per_row * rows);
-  const double beside = kMicro * (host.beside_us + host.beside_us_per_sequence * sequences);
-  time.behind = std::min(beside, gpu + time.idle);
-  time.idle += beside - time.behind;
+  const double overlapped = kMicro * (host.overlapped_host_us + host.overlapped_host_us_per_sequence * sequences);
+  time.overlapped = std::min(overlapped, gpu + time.idle);
+  time.idle += overlapped - time.overlapped;
   return time;
 }
 

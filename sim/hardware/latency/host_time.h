@@ -13,8 +13,8 @@ struct HostTime {
   double host_us_per_row = 0.0;         // logits to tokens, rejection
   double client_us_per_sequence = 0.0;  // more per sequence in a server with clients: tokens become text and are sent
   // Of a target pass, while the GPU works: the pass takes at least this.
-  double beside_us = 0.0;
-  double beside_us_per_sequence = 0.0;
+  double overlapped_host_us = 0.0;
+  double overlapped_host_us_per_sequence = 0.0;
   double step_us = 0.0;  // kernels around the layers of a target pass: inputs, embedding, last norm, sampler
   // Launches run ahead of the GPU, so that the host's time is a lower bound of the pass's time and not added to it.
   double host_us_per_layer = 0.0;              // of a pass that no graph was captured for, per layer
@@ -37,10 +37,10 @@ struct HostFigure {
 };
 const std::vector<HostFigure>& host_figures();
 
-// Seconds of the host in one pass: `idle` while the GPU waits, `behind` hidden by the GPU's `gpu` seconds.
+// Seconds of the host in one pass: `idle` while the GPU waits, `overlapped` hidden by the GPU's `gpu` seconds.
 struct HostSeconds {
   double idle = 0.0;
-  double behind = 0.0;
+  double overlapped = 0.0;
 };
 // `clients`: tokens are sent as text to clients. `rows` are whole.
 HostSeconds target_host_seconds(const HostTime& host, double sequences, double rows, bool clients, double gpu);

@@ -328,10 +328,10 @@ void check_unit(const std::string& file, std::vector<double> ratios, const std::
     throw BadInput(
         {file, 1, 0},
         fmt::format("the median estimated time is {:.3g} times the column us, allowed: times in microseconds", middle));
-  table.warnings.push_back(fmt::format(
-      "{}:{}: the estimated time is {:.3g} times the column us, and {} of {} rows are as far off as no measured kernel is "
-      "(over {:g} or under 1/{:g} times): another unit?",
-      file, first_line, first_ratio, odd, ratios.size(), kMostRatio, 1.0 / kLeastRatio));
+  table.warnings.push_back(
+      fmt::format("{}:{}: the estimated time is {:.3g} times the column us, and {} of {} rows are further off than any measured "
+                  "kernel (over {:g} or under 1/{:g} times): another unit?",
+                  file, first_line, first_ratio, odd, ratios.size(), kMostRatio, 1.0 / kLeastRatio));
 }
 
 void check_columns(const Location& where, const std::vector<std::string>& header) {

@@ -245,7 +245,7 @@ PassTime ModelLatency::time(const Request& request) const {
     const HostSeconds seconds = target_host_seconds(host, request.sequences, at.wanted, request.clients, time.total());
     time.host = seconds.idle + factors.seconds(Factor::step) + factors.seconds(Factor::sequence) * request.sequences +
                 factors.seconds(Factor::row) * verified_rows(request);
-    time.behind = seconds.behind;
+    time.overlapped = seconds.overlapped;
   } else {
     time.host = 1e-6 * host.draft_us + factors.seconds(Factor::draft_pass);
   }

@@ -48,7 +48,7 @@ struct PassTime {
   double sampling = 0.0;       // logits to tokens
   // The host's work that runs at the same time as the GPU; not part of the pass's time. A processor that waits for the GPU adds
   // it.
-  double behind = 0.0;
+  double overlapped = 0.0;
   double experts = 0.0;  // time that experts take for weights and arithmetic
   // Energy of one GPU beyond its idle power over the whole time; 0: its power is not known (energy.h).
   double work_joules = 0.0;
@@ -63,7 +63,7 @@ struct PassTime {
     launch += times * other.launch;
     host += times * other.host;
     sampling += times * other.sampling;
-    behind += times * other.behind;
+    overlapped += times * other.overlapped;
     experts += times * other.experts;
     work_joules += times * other.work_joules;
     return *this;

@@ -36,7 +36,7 @@ Operation product_operation(const ModelShape& model, const Product& product, dou
   if (product.sharding == Sharding::rows) work.inner /= shards;
   if (product.sharding == Sharding::columns) work.outer /= shards;
   if (product.sharding == Sharding::groups) work.groups /= shards;
-  return {product.name, share, work, PassPart::products, product.beside ? Stream::shared_expert : Stream::main};
+  return {product.name, share, work, PassPart::products, product.in_parallel ? Stream::shared_expert : Stream::main};
 }
 
 ExpertsWork experts_work(const ModelShape& model, const PassRows& rows) {

@@ -269,7 +269,7 @@ std::optional<std::string> read_named_file(const std::string& file, const Locati
 
 // Reads the output of llama-bench for one model, as rows of batch 1.
 void read_bench(const config::Arguments& arguments, const char* key, std::map<Point, Measured>& rows, Diagnostics& diagnostics) {
-  const std::string file = file_beside(arguments.where(key), arguments.text(key));
+  const std::string file = file_next_to(arguments.where(key), arguments.text(key));
   const auto text = read_named_file(file, arguments.where(key), "llama-bench", diagnostics);
   if (!text) return;
   for (const BenchedPass& pass : read_llama_bench(file, *text, diagnostics))
@@ -293,7 +293,7 @@ std::string read_measured(const config::Arguments& arguments, Rows& rows, Diagno
     read_bench(arguments, "draft_bench", rows[1], diagnostics);
     return arguments.text("target_bench") + " and " + arguments.text("draft_bench");
   }
-  std::string file = file_beside(arguments.where("file"), arguments.text("file"));
+  std::string file = file_next_to(arguments.where("file"), arguments.text("file"));
   if (const auto text = read_named_file(file, arguments.where("file"), "CSV", diagnostics))
     read_rows(file, *text, rows, diagnostics);
   return file;

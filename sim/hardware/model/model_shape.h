@@ -37,8 +37,8 @@ struct Product {
   double outer = 0.0;
   Sharding sharding = Sharding::columns;
   double groups = 1.0;
-  bool plain = false;   // in 16 bits, whatever the type of the others
-  bool beside = false;  // a shared expert's, which engines may run in parallel with the others
+  bool plain = false;        // in 16 bits, whatever the type of the others
+  bool in_parallel = false;  // a shared expert's, which engines may run in parallel with the others
   Module module = Module::dense;
 };
 

@@ -40,19 +40,19 @@ struct RefusedArchitecture {
   const char* why;
 };
 constexpr std::array<RefusedArchitecture, 13> kRefusedArchitectures = {
-    {{"mamba", "has no attention, allowed: models with layers that attend"},
-     {"mamba2", "has no attention, allowed: models with layers that attend"},
-     {"rwkv6", "has no attention, allowed: models with layers that attend"},
-     {"rwkv7", "has no attention, allowed: models with layers that attend"},
+    {{"mamba", "has no attention, allowed: models with layers of attention"},
+     {"mamba2", "has no attention, allowed: models with layers of attention"},
+     {"rwkv6", "has no attention, allowed: models with layers of attention"},
+     {"rwkv7", "has no attention, allowed: models with layers of attention"},
      {"bert", "is an encoder, allowed: decoders"},
      {"nomic-bert", "is an encoder, allowed: decoders"},
-     {"t5", "has an encoder, allowed: a decoder alone"},
+     {"t5", "has an encoder, allowed: a decoder-only model"},
      {"t5encoder", "is an encoder, allowed: decoders"},
      {"clip", "encodes images, allowed: a language model's file"},
      {"deepseek4", "compresses its cache, allowed: its config.json or a preset"},
-     {"kimi-linear", "has states of its own, allowed: its config.json"},
+     {"kimi-linear", "has states of an unknown kind, allowed: its config.json"},
      {"llama4", "has chunks by layer that the file does not describe, allowed: its config.json"},
-     {"openelm", "gives each layer a shape of its own, allowed: layers that are alike"}}};
+     {"openelm", "has layers of different shapes, allowed: equal layers"}}};
 
 std::string small_letters(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -171,7 +171,7 @@ class GgufReader {
     constexpr double kMostLayers = 1e5;
     if (blocks > kMostLayers || modules_ >= blocks) {
       refuse(
-          fmt::format("{}block_count is {:.0f} with {:.0f} modules for further tokens, allowed: a block_count above the "
+          fmt::format("{}block_count is {:.0f} with {:.0f} MTP modules, allowed: a block_count above the "
                       "modules, at most {:.0f}",
                       prefix_, blocks, modules_, kMostLayers));
       return;

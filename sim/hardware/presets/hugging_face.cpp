@@ -105,7 +105,7 @@ class ConfigJson {
       return false;
     };
     if (const Value* value = root_.find("is_encoder_decoder"); value != nullptr && value->text == "true")
-      return no(*value, "is_encoder_decoder is true, allowed: a decoder alone");
+      return no(*value, "is_encoder_decoder is true, allowed: a decoder-only model");
     for (const Refused& one : kRefused)
       if (const Value* value = find_anywhere(one.key)) return no(*value, fmt::format("{} {}", one.key, one.text));
     for (const RefusedType& one : kRefusedTypes)
@@ -286,9 +286,8 @@ class ConfigJson {
     const Keys key = {"num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules", "num_mtp_layers", "mtp_num_layers"};
     const std::int64_t count = optional(key).value_or(0);
     if (count < 1) {
-      diagnostics_.add(
-          text_->where,
-          fmt::format("config.json names no module for further tokens (MTP), allowed: one of {} above 0", fmt::join(key, ", ")));
+      diagnostics_.add(text_->where,
+                       fmt::format("config.json has no MTP module, allowed: one of {} above 0", fmt::join(key, ", ")));
       return;
     }
     file_layers_ = layer_count();

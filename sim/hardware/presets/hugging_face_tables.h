@@ -85,13 +85,13 @@ struct RefusedType {
   const char* text;
 };
 inline constexpr std::array<RefusedType, 22> kRefusedTypes = {
-    {{"falcon_mamba", "has no attention, allowed: models with layers that attend"},
-     {"mamba", "has no attention, allowed: models with layers that attend"},
-     {"rwkv", "has no attention, allowed: models with layers that attend"},
-     {"xlstm", "has no attention, allowed: models with layers that attend"},
+    {{"falcon_mamba", "has no attention, allowed: models with layers of attention"},
+     {"mamba", "has no attention, allowed: models with layers of attention"},
+     {"rwkv", "has no attention, allowed: models with layers of attention"},
+     {"xlstm", "has no attention, allowed: models with layers of attention"},
      {"recurrent_gemma", "has recurrent units that are not modelled, allowed: Gated DeltaNet, Mamba and similar"},
      {"zamba", "repeats shared blocks, allowed: layers with weights of their own"},
-     {"openelm", "gives each layer a shape of its own, allowed: equal layers"},
+     {"openelm", "has layers of different shapes, allowed: equal layers"},
      {"longcat_flash",
       "has two attentions and experts without weights in a layer, allowed: layers of attention and feed-forward"},
      {"bert", "is an encoder, allowed: decoders"},
@@ -106,8 +106,8 @@ inline constexpr std::array<RefusedType, 22> kRefusedTypes = {
      {"nomic_bert", "is an encoder, allowed: decoders"},
      {"clip", "encodes images, allowed: language models"},
      {"siglip", "encodes images, allowed: language models"},
-     {"whisper", "has an encoder, allowed: a decoder alone"},
-     {"dbrx", "keeps its widths in maps of its own, allowed: keys as other models have them"}}};
+     {"whisper", "has an encoder, allowed: a decoder-only model"},
+     {"dbrx", "has its widths in nested maps, allowed: the keys of other models"}}};
 
 // Defaults of transformers that files of these types leave out.
 struct LeftOut {

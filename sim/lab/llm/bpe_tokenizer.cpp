@@ -191,19 +191,19 @@ class BpeTokenizer final : public Tokenizer {
   // The piece's characters as tokens, before any merge.
   [[nodiscard]] std::vector<Token> symbols_of(const std::string& piece) const {
     std::vector<Token> symbols;
-    bool behind_unknown = false;
+    bool after_unknown = false;
     for (const std::string_view character : characters(piece)) {
       const auto found = parts_.vocab.find(std::string(character));
       if (found != parts_.vocab.end()) {
         symbols.push_back(found->second);
-        behind_unknown = false;
+        after_unknown = false;
         continue;
       }
       const std::vector<Token> bytes = parts_.byte_fallback ? byte_tokens(character) : std::vector<Token>();
       symbols.insert(symbols.end(), bytes.begin(), bytes.end());
       const bool unknown = bytes.empty() && parts_.unknown.has_value();
-      if (unknown && !(behind_unknown && parts_.fuse_unknown)) symbols.push_back(*parts_.unknown);
-      behind_unknown = unknown;
+      if (unknown && !(after_unknown && parts_.fuse_unknown)) symbols.push_back(*parts_.unknown);
+      after_unknown = unknown;
     }
     return symbols;
   }

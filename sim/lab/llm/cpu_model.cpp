@@ -149,10 +149,10 @@ class CpuModel final : public Model {
     for (const Extension& extension : batch) own.extend(extension.sequence, extension.tokens.size());
 
     std::size_t wanted = 0;
-    std::size_t behind = 0;
+    std::size_t end = 0;
     for (const Extension& extension : batch) {
-      behind += extension.tokens.size();
-      for (std::size_t r = behind - extension.logit_rows; r < behind; ++r)
+      end += extension.tokens.size();
+      for (std::size_t r = end - extension.logit_rows; r < end; ++r)
         rms_norm(hidden_.row(r), weights_->final_norm, config().norm_epsilon,
                  normed_.row(wanted++));  // wanted <= r: rows move up
     }

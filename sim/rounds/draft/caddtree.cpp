@@ -17,7 +17,7 @@ DrafterEntry caddtree_drafter() {
          "positions of a block; the first is the text's last token",
          config::between(2, kMaxDraftLength + 1),
          {}},
-        {"nodes", config::Type::integer, "64", "most tokens of the tree", config::between(1, 256), {}},
+        {"nodes", config::Type::integer, "64", "maximum number of tokens of the tree", config::between(1, 256), {}},
         {"steps", config::Type::integer, "1", "denoising passes over the block", config::between(1, 64), {}},
         {"draft_time",
          config::Type::number,

@@ -77,7 +77,8 @@ DrafterEntry cs_drafting_drafter() {
   using P = CsDrafting::Params;
   static const config::Fields<P> fields = {
       {"draft_length", &P::draft_length, "tokens of the chain", config::between(1, kMaxDraftLength), config::required},
-      {"copied", &P::copied, "most tokens that a pass of the draft model verifies (_MAG_GENERATION); 0: drafter chain",
+      {"copied", &P::copied,
+       "maximum number of tokens that a pass of the draft model verifies (_MAG_GENERATION); 0: drafter chain",
        config::between(0, kMaxDraftLength)},
   };
   return {{"cs_drafting", "cascade drafting: the draft model itself gets a draft, copied from the text",

@@ -118,7 +118,7 @@ class DySpec final : public BlockDrafter {
 DrafterEntry dyspec_drafter() {
   using P = DySpec::Params;
   static const config::Fields<P> fields = {
-      {"nodes", &P::nodes, "most tokens of the tree", config::between(1, kMaxNodes)},
+      {"nodes", &P::nodes, "maximum number of tokens of the tree", config::between(1, kMaxNodes)},
       {"max_depth", &P::max_depth, "levels at most", config::between(1, kMaxDraftLength)},
       {"threshold", &P::threshold,
        "0: one token at a time, at the place of the highest estimate, with a draft pass for each node that gets children; "

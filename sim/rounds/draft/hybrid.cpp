@@ -56,7 +56,7 @@ DrafterEntry hybrid_drafter() {
   static const config::Fields<P> fields = {
       {"draft_length", &P::model_length, "tokens that the model drafts, each its argmax (n_predict)",
        config::between(1, kMaxDraftLength)},
-      {"text_length", &P::draft_length, "most tokens that are copied", config::between(1, kMaxDraftLength)},
+      {"text_length", &P::draft_length, "maximum number of tokens that are copied", config::between(1, kMaxDraftLength)},
       {"max_tree_depth", &P::depth, "longest suffix that is searched for and its copy together, in tokens",
        config::between(2, 256)},
       {"factor", &P::factor, "copies at most factor times the match's length", config::between(0, 64)},

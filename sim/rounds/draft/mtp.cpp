@@ -100,7 +100,7 @@ DrafterEntry mtp_drafter() {
        config::between(0, 1), config::optional}};
   return {{"mtp",
            "multi-token prediction: a small module shipped with the target and trained with it drafts the next token, and is "
-           "reused for further ones",
+           "reused for later ones",
            "DeepSeek-AI (DeepSeek-V3), arXiv 2412.19437; vllm-project/vllm, vllm/model_executor/models/deepseek_mtp.py (one "
            "layer, its step taken modulo the layers that there are)",
            fields},

@@ -8,7 +8,8 @@ DrafterEntry ngram_map_k_drafter() {
     int size_n = 12;
   };
   static const config::Fields<P> fields = {
-      {"draft_length", &P::draft_length, "most tokens copied (spec-ngram-map-k-size-m)", config::between(1, kMaxDraftLength)},
+      {"draft_length", &P::draft_length, "maximum number of tokens copied (spec-ngram-map-k-size-m)",
+       config::between(1, kMaxDraftLength)},
       {"size_n", &P::size_n, "last tokens to look for (spec-ngram-map-k-size-n)", config::between(1, 64)},
   };
   return {

@@ -122,9 +122,10 @@ class NgramMod final : public TextDrafter {
 DrafterEntry ngram_mod_drafter() {
   using P = NgramMod::Params;
   static const config::Fields<P> fields = {
-      {"draft_length", &P::draft_length, "most tokens drafted (spec-ngram-mod-n-max)", config::between(1, kMaxDraftLength)},
+      {"draft_length", &P::draft_length, "maximum number of tokens drafted (spec-ngram-mod-n-max)",
+       config::between(1, kMaxDraftLength)},
       {"n_match", &P::n_match, "tokens that are hashed (spec-ngram-mod-n-match)", config::between(1, 256)},
-      {"n_min", &P::n_min, "fewest tokens drafted; shorter drafts are dropped (spec-ngram-mod-n-min)",
+      {"n_min", &P::n_min, "minimum number of tokens drafted; shorter drafts are dropped (spec-ngram-mod-n-min)",
        config::between(0, kMaxDraftLength)},
       {"past", &P::past, "texts of earlier requests, as tokens: all requests share one table", config::at_least(0),
        config::optional},

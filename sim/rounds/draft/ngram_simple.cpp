@@ -37,7 +37,8 @@ class NgramSimple final : public TextDrafter {
 DrafterEntry ngram_simple_drafter() {
   using P = NgramSimple::Params;
   static const config::Fields<P> fields = {
-      {"draft_length", &P::draft_length, "most tokens copied (spec-ngram-simple-size-m)", config::between(1, kMaxDraftLength)},
+      {"draft_length", &P::draft_length, "maximum number of tokens copied (spec-ngram-simple-size-m)",
+       config::between(1, kMaxDraftLength)},
       {"size_n", &P::size_n, "last tokens to look for (spec-ngram-simple-size-n)", config::between(1, 64)},
   };
   return {{"ngram_simple", "copies what followed the last occurrence of the text's last tokens, if enough follows there",

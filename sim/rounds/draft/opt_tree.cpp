@@ -64,7 +64,7 @@ DrafterEntry opt_tree_drafter() {
   static const config::Fields<P> fields = {
       {"nodes", &P::nodes, "tokens of the tree, and of each layer that is expanded", config::between(1, 256)},
       {"threshold", &P::threshold, "expected accepted drafts that another layer must add", config::between(0, 64)},
-      {"max_depth", &P::max_depth, "most draft passes", config::between(2, kMaxDraftLength)},
+      {"max_depth", &P::max_depth, "maximum number of draft passes", config::between(2, kMaxDraftLength)},
   };
   return {{"opt_tree",
            "OPT-Tree grows the tree with the most expected tokens for a budget of nodes, and stops when another layer "

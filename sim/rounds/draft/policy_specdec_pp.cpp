@@ -38,7 +38,7 @@ PolicyEntry specdec_pp_policy() {
   using P = SpecDecPlus::Params;
   static const config::Fields<P> fields = {
       {"threshold", &P::threshold, "P(a token is rejected) above which drafting stops (stop_threshold)", config::between(0, 1)},
-      {"shortest", &P::shortest, "fewest tokens drafted (bound)", config::between(1, kMaxDraftLength)},
+      {"shortest", &P::shortest, "minimum number of tokens drafted (bound)", config::between(1, kMaxDraftLength)},
       {"head", &P::by_draft,
        "estimate of a token's acceptance probability: min(1, target / draft), or the draft's probability of it",
        config::one_of<bool>({{"perfect", false}, {"draft", true}})},

@@ -44,7 +44,8 @@ class PromptLookup final : public TextDrafter {
 DrafterEntry prompt_lookup_drafter() {
   using P = PromptLookup::Params;
   static const config::Fields<P> fields = {
-      {"draft_length", &P::draft_length, "most tokens copied", config::between(1, kMaxDraftLength), config::required},
+      {"draft_length", &P::draft_length, "maximum number of tokens copied", config::between(1, kMaxDraftLength),
+       config::required},
       {"max_ngram", &P::max_ngram, "last tokens to search for, at first", config::between(1, 64)},
       {"min_ngram", &P::min_ngram, "last tokens to search for, at least", config::between(1, 64)},
   };

@@ -70,8 +70,8 @@ DrafterEntry rest_drafter() {
        config::required},
       {"longest", &P::longest, "tokens of the longest suffix of the text that is searched for", config::between(1, 256)},
       {"shortest", &P::shortest, "tokens of the shortest one; if it is not found, nothing is drafted", config::between(1, 256)},
-      {"draft_length", &P::draft_length, "most tokens of a path", config::between(1, kMaxDraftLength)},
-      {"nodes", &P::nodes, "most continuations that are drafted", config::between(1, kMaxNodes)},
+      {"draft_length", &P::draft_length, "maximum number of tokens of a path", config::between(1, kMaxDraftLength)},
+      {"nodes", &P::nodes, "maximum number of continuations that are drafted", config::between(1, kMaxNodes)},
   };
   return {{"rest",
            "REST retrieves from a datastore what followed the longest suffix of the text, and drafts the most common ones as a "

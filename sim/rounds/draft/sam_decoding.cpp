@@ -128,7 +128,7 @@ class SamDecoding final : public BlockDrafter {
 DrafterEntry sam_decoding_drafter() {
   using P = SamDecoding::Params;
   static const config::Fields<P> fields = {
-      {"draft_length", &P::draft_length, "most tokens copied (n_predicts of 40, which counts the text's last token)",
+      {"draft_length", &P::draft_length, "maximum number of tokens copied (n_predicts of 40, which counts the text's last token)",
        config::between(1, kMaxDraftLength)},
       {"threshold", &P::threshold, "shortest match that is copied (len_threshold)", config::between(1, 256)},
       {"bias", &P::bias, "tokens by which a match in the corpus must be longer than one in the text (len_bias)",

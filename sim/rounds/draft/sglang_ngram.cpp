@@ -230,7 +230,7 @@ class SglangNgram final : public TextDrafter {
 DrafterEntry sglang_ngram_drafter() {
   using P = SglangNgram::Params;
   static const config::Fields<P> fields = {
-      {"nodes", &P::nodes, "most tokens drafted: speculative-num-draft-tokens without the text's last one",
+      {"nodes", &P::nodes, "maximum number of tokens drafted: speculative-num-draft-tokens without the text's last one",
        config::between(1, kMaxNodes)},
       {"max_trie_depth", &P::max_trie_depth,
        "last tokens of the text that are added to the trie after each round; also the longest string in it",

@@ -83,9 +83,9 @@ DrafterEntry spec_exec_drafter() {
   using P = SpecExec::Params;
   static const config::Fields<P> fields = {
       {"budget", &P::budget, "nodes of the tree (max_budget)", config::between(1, 256)},
-      {"beams", &P::beams, "most open nodes that a pass extends (max_n_beams)", config::between(1, 1024)},
-      {"max_depth", &P::max_depth, "most draft passes (max_beam_len)", config::between(1, kMaxDraftLength)},
-      {"width", &P::width, "most children of a node (max_branch_width)", config::between(1, 256)},
+      {"beams", &P::beams, "maximum number of open nodes that a pass extends (max_n_beams)", config::between(1, 1024)},
+      {"max_depth", &P::max_depth, "maximum number of draft passes (max_beam_len)", config::between(1, kMaxDraftLength)},
+      {"width", &P::width, "maximum number of children of a node (max_branch_width)", config::between(1, 256)},
       {"decay", &P::decay, "factor of a path's value per level (decay_factor)", config::above(0, 1)},
   };
   return {{"spec_exec",

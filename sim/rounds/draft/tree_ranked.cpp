@@ -20,8 +20,9 @@ DrafterEntry tree_ranked_drafter() {
       {"acceptance", &P::acceptance,
        "[[rank 1, rank 2, ...] at depth 1, ...]: P(this child is the accepted one), given that its parent is",
        config::between(0, 1), config::required},
-      {"nodes", &P::nodes, "most drafted nodes; fewer if the table has no more", config::between(1, kMaxNodes), config::required},
-      {"depth", &P::depth, "most levels, one draft pass each; default: as many as the table has",
+      {"nodes", &P::nodes, "maximum number of drafted nodes; fewer if the table has no more", config::between(1, kMaxNodes),
+       config::required},
+      {"depth", &P::depth, "maximum number of levels, one draft pass each; default: as many as the table has",
        config::between(1, kMaxDraftLength)},
       siblings_field(&P::siblings),
   };

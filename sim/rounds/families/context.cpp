@@ -129,7 +129,7 @@ void ContextBuilder::add_pair(ContextModel& model, const config::Value& override
     if (draft != nullptr || drafts.empty() || drafts.size() > static_cast<std::size_t>(kMaxDraftLength)) {
       diagnostics_->add(arguments.where("drafts"),
                         fmt::format("drafts has {} entries{}, allowed: 1 to {}, instead of draft", drafts.size(),
-                                    draft != nullptr ? " beside draft" : "", kMaxDraftLength));
+                                    draft != nullptr ? " together with draft" : "", kMaxDraftLength));
       return;
     }
   }

@@ -52,7 +52,8 @@ ContextEntry copy_context() {
   };
   static const config::Fields<P> fields = {
       {"prompt_tokens", &P::prompt_tokens, "length of the prompt", config::between(1, kMaxPrompt)},
-      {"fidelity", &P::fidelity, "while copying, the target's probability of going on, in addition to what pair.target gives it",
+      {"fidelity", &P::fidelity,
+       "while copying, the target's probability of the prompt's next token, in addition to what pair.target gives it",
        config::between(0, 1)},
       {"entry", &P::entry,
        "share of the prompt's tokens after which free text begins to copy what follows their first occurrence",
@@ -60,9 +61,9 @@ ContextEntry copy_context() {
       {"prompt_seed", &P::prompt_seed, "draws the prompt, uniformly over the vocabulary", config::between(0, 9e15)},
   };
   return {{"copy", "text that repeats itself: stretches that copy a prompt, between free text", "", fields,
-           "While the text copies position i, the target is fidelity one_hot(prompt[i]) + (1 - fidelity) pair.target, and it "
-           "goes on to i + 1 as long as prompt[i] is emitted; any other token leads to free text, whose target is pair.target, "
-           "or into the prompt again. Each token's next state is fixed: the process is markov over prompt_tokens + 1 states. "
+           "While the text copies position i, the target is fidelity one_hot(prompt[i]) + (1 - fidelity) pair.target, and the "
+           "copy moves on to i + 1 if prompt[i] is emitted. Any other token leads to free text, whose target is pair.target, or "
+           "back into the prompt. State and token determine the next state: the process is markov over prompt_tokens + 1 states. "
            "Every sequence starts in free text, and drafters that search the text see the prompt before it.",
            "prompt_tokens: 4, fidelity: 0.7"},
           [](const config::Arguments& arguments, ContextBuilder& builder) {

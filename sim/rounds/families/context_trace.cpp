@@ -97,8 +97,9 @@ ContextEntry trace_context() {
       {"trace", "the contexts of real text in order, as recorded by specsim calibrate", "", fields,
        "pair's distributions are not used. An overlap is the probability that a draft for this position is accepted given the "
        "token that the text has there: target and draft are distributions over that token and one other, and acceptance is that "
-       "of the drafter and verifier which were recorded. Recorded distributions serve other verifiers too, but a text that goes "
-       "on as it was recorded, whatever is emitted, forgets that an easy token leads to easy ones. A sequence is a request: it "
+       "of the drafter and verifier which were recorded. Recorded distributions also serve other verifiers. But the text "
+       "continues as recorded, whatever is emitted, so the effect of an easy token on the tokens after it is lost. A sequence is "
+       "a request: it "
        "ends before the first round that the request's end could cut short, so tokens per round are the record's own. A request "
        "with fewer tokens than a round may emit gives no round. `rounds` sets the number of requests, each drawn from the "
        "record."},
@@ -109,7 +110,7 @@ ContextEntry trace_context() {
         const std::size_t before = diagnostics.list().size();
         builder.refuse_sampling("trace", "the recorded distributions already include their sampling settings");
         Recording recording =
-            read_recording(file_beside(arguments.where("file"), params.file), arguments.where("file"), params.kind, diagnostics);
+            read_recording(file_next_to(arguments.where("file"), params.file), arguments.where("file"), params.kind, diagnostics);
         for (const RecordedPair& pair : recording.positions)
           if (pair.target.size() > static_cast<std::size_t>(builder.vocab())) {
             diagnostics.add(arguments.where("file"),

@@ -16,18 +16,18 @@ namespace {
 double mass_of_token(std::span<const double> values) { return std::accumulate(values.begin(), values.end(), 0.0); }
 
 TokenMoments walk_on(const std::vector<std::vector<int>>& children, const TreeShape& tree,
-                     const std::vector<NodeTokens>& by_depth, std::span<const double> behind, int node, std::size_t depth) {
-  TokenMoments moments(behind.size());
+                     const std::vector<NodeTokens>& by_depth, std::span<const double> after_leaf, int node, std::size_t depth) {
+  TokenMoments moments(after_leaf.size());
   const std::vector<int>& own = children[index_of(node)];
   if (own.empty()) {
-    moments.add_token(behind);
+    moments.add_token(after_leaf);
     return moments;
   }
   const NodeTokens& rule = by_depth[std::min(depth, by_depth.size() - 1)];
   for (const int child : own) {
     const std::size_t rank = index_of(tree.rank[index_of(child)]);
     SPECSIM_CHECK(rank < own.size(), "a child of rank {} among {}", rank, own.size());
-    moments.add_before(rule.accepted[rank], walk_on(children, tree, by_depth, behind, child, depth + 1));
+    moments.add_before(rule.accepted[rank], walk_on(children, tree, by_depth, after_leaf, child, depth + 1));
   }
   moments.add_token(rule.rejected[own.size()]);
   return moments;
@@ -108,9 +108,9 @@ void TokenMoments::append_token(std::span<const std::uint16_t> kept, std::span<c
   }
 }
 
-TokenMoments walked_tokens(const TreeShape& tree, const std::vector<NodeTokens>& by_depth, std::span<const double> behind) {
+TokenMoments walked_tokens(const TreeShape& tree, const std::vector<NodeTokens>& by_depth, std::span<const double> after_leaf) {
   check_tree(tree);
-  return walk_on(tree.children(), tree, by_depth, behind, 0, 0);
+  return walk_on(tree.children(), tree, by_depth, after_leaf, 0, 0);
 }
 
 std::vector<double> TokenClasses::masses(std::span<const double> by_token) const {

@@ -42,9 +42,9 @@ struct NodeTokens {
   std::vector<std::vector<double>> rejected;  // [children][class]: if this many were drafted and none is accepted, as mass
 };
 
-// by_depth: nodes at each depth, for ranks without gaps. `behind`: the token after a leaf, [class].
+// by_depth: nodes at each depth, for ranks without gaps. `after_leaf`: the token after a leaf, [class].
 [[nodiscard]] TokenMoments walked_tokens(const TreeShape& tree, const std::vector<NodeTokens>& by_depth,
-                                         std::span<const double> behind);
+                                         std::span<const double> after_leaf);
 
 // class_of: [token].
 struct TokenClasses {

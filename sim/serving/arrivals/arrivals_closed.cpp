@@ -51,7 +51,7 @@ class Closed final : public ArrivalProcess {
 ArrivalsEntry closed_arrivals() {
   using P = Closed::Params;
   static const config::Fields<P> fields = {
-      {"concurrency", &P::concurrency, "most requests in flight", config::between(1, 1e7), config::required},
+      {"concurrency", &P::concurrency, "maximum number of requests in flight", config::between(1, 1e7), config::required},
       requests_field(&P::requests),
       {"think_ms", &P::think_ms, "between an answer and the next request", config::between(0, 1e9)},
       {"rate", &P::rate, "rate at which requests become due (--request-rate); 0: all at once", config::between(0, 1e9)},

@@ -122,30 +122,29 @@ ArrivalsEntry sessions_arrivals() {
       {"closed", &P::closed,
        "true: a turn is sent gap_s after the end of the answer before it, as a client does; false: gap_s after the turn before "
        "it was due"},
-      {"most", &P::most, "most tokens of a prompt; a session ends before a longer one", config::between(1, 1e7)},
+      {"most", &P::most, "maximum number of tokens of a prompt; a session ends before a longer one", config::between(1, 1e7)},
   };
-  return {
-      {"sessions", "conversations: each turn's prompt is the whole conversation so far plus something new", "", fields,
-       "The prefix cache and routing by prefix know which tokens a session shares with itself and with others; answers are "
-       "part of the prompt of the next turn. Unless sessions are closed a turn is due whether the one before has ended or not; "
-       "a run reports how many were sent too early."},
-      [](const config::Arguments& arguments, Diagnostics& diagnostics) -> std::unique_ptr<ArrivalProcess> {
-        const P params = fields.read(arguments);
-        SessionSetting setting;
-        const std::size_t before = diagnostics.list().size();
-        setting.rate = params.rate;
-        setting.requests = params.requests;
-        setting.gap_s = params.gap_s;
-        setting.prefix = params.prefix;
-        setting.closed = params.closed;
-        setting.most = params.most;
-        setting.turns = read_lengths(params.turns, "turns", diagnostics);
-        setting.prompts = read_lengths(params.prompt, "prompt", diagnostics);
-        setting.outputs = read_lengths(params.output, "output", diagnostics);
-        if (diagnostics.list().size() != before) return nullptr;
-        return std::make_unique<Sessions>(std::move(setting));
-      },
-      true};
+  return {{"sessions", "conversations: each turn's prompt is the whole conversation so far plus something new", "", fields,
+           "The prefix cache and routing by prefix use the tokens that turns and sessions share. An answer is part of the next "
+           "turn's prompt. Unless sessions are closed, a turn is due even if the turn before has not ended; a run reports how "
+           "many were sent too early."},
+          [](const config::Arguments& arguments, Diagnostics& diagnostics) -> std::unique_ptr<ArrivalProcess> {
+            const P params = fields.read(arguments);
+            SessionSetting setting;
+            const std::size_t before = diagnostics.list().size();
+            setting.rate = params.rate;
+            setting.requests = params.requests;
+            setting.gap_s = params.gap_s;
+            setting.prefix = params.prefix;
+            setting.closed = params.closed;
+            setting.most = params.most;
+            setting.turns = read_lengths(params.turns, "turns", diagnostics);
+            setting.prompts = read_lengths(params.prompt, "prompt", diagnostics);
+            setting.outputs = read_lengths(params.output, "output", diagnostics);
+            if (diagnostics.list().size() != before) return nullptr;
+            return std::make_unique<Sessions>(std::move(setting));
+          },
+          true};
 }
 
 }  // namespace specsim::arrivals

@@ -564,7 +564,7 @@ ArrivalsEntry trace_arrivals() {
       [](const config::Arguments& arguments, Diagnostics& diagnostics) -> std::unique_ptr<ArrivalProcess> {
         const P params = fields.read(arguments);
         const config::Value& file = params.file;
-        const std::string path = file_beside(file.where, file.text);
+        const std::string path = file_next_to(file.where, file.text);
         std::string text;
         try {
           text = read_text_file(path);

@@ -108,7 +108,7 @@ LengthsEntry file_lengths() {
             if (diagnostics.list().size() != before) return nullptr;
             const P params = fields.read(arguments);
             const Location& where = arguments.where("path");
-            const std::string path = file_beside(where, params.path);
+            const std::string path = file_next_to(where, params.path);
             std::string text;
             try {
               text = read_text_file(path);

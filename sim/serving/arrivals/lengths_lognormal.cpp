@@ -36,7 +36,7 @@ LengthsEntry lognormal_lengths() {
       {"mean", &P::mean, "mean number of tokens, before rounding and the limit", config::between(1, kMostTokens),
        config::required},
       {"cv", &P::cv, "coefficient of variation: standard deviation over mean", config::between(0, 100), config::required},
-      {"most", &P::most, "most tokens; longer ones are cut", config::between(1, kMostTokens), config::whole},
+      {"most", &P::most, "maximum number of tokens; longer ones are cut", config::between(1, kMostTokens), config::whole},
   };
   return {{"lognormal", "the logarithm is normal, rounded to whole tokens", "", fields, ""},
           [](const config::Value& value, const config::PartInfo& info,

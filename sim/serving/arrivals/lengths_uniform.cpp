@@ -26,8 +26,8 @@ LengthsEntry uniform_lengths() {
     std::uint32_t to = 0;
   };
   static const config::Fields<P> fields = {
-      {"from", &P::from, "fewest tokens", config::between(1, kMostTokens), config::required},
-      {"to", &P::to, "most tokens", config::between(1, kMostTokens), config::required},
+      {"from", &P::from, "minimum number of tokens", config::between(1, kMostTokens), config::required},
+      {"to", &P::to, "maximum number of tokens", config::between(1, kMostTokens), config::required},
   };
   return {{"uniform", "every whole number of tokens from one to another with the same probability", "", fields, ""},
           [](const config::Value& value, const config::PartInfo& info,

@@ -69,14 +69,14 @@ std::optional<Label> take_label(std::string_view& text) {
 
 }  // namespace
 
-std::optional<std::string_view> behind(std::string_view line, std::string_view key) {
+std::optional<std::string_view> text_after(std::string_view line, std::string_view key) {
   const std::size_t at = line.find(key);
   if (at == std::string_view::npos) return std::nullopt;
   return line.substr(at + key.size());
 }
 
 std::optional<double> number_after(std::string_view line, std::string_view key) {
-  auto rest = behind(line, key);
+  auto rest = text_after(line, key);
   return rest ? take_number(*rest) : std::nullopt;
 }
 
@@ -86,13 +86,13 @@ std::optional<double> count_after(std::string_view line, std::string_view key) {
 }
 
 bool bad_number_after(std::string_view line, std::string_view key) {
-  const auto rest = behind(line, key);
+  const auto rest = text_after(line, key);
   return rest && begins_with_bad_number(*rest);
 }
 
 std::optional<std::vector<double>> rates_after(std::string_view line, std::string_view key) {
   std::vector<double> rates;
-  auto rest = behind(line, key);
+  auto rest = text_after(line, key);
   while (rest) {
     if (begins_with_bad_number(*rest)) return std::nullopt;
     const auto x = take_number(*rest);

@@ -16,7 +16,7 @@ constexpr double kLargestNumber = 9007199254740992.0;  // 2^53
 constexpr std::size_t kMostPositions = 512;
 
 // The text after `key`; nothing if the key is not in the line.
-std::optional<std::string_view> behind(std::string_view line, std::string_view key);
+std::optional<std::string_view> text_after(std::string_view line, std::string_view key);
 // The number from 0 to kLargestNumber that follows `key`, after optional spaces.
 std::optional<double> number_after(std::string_view line, std::string_view key);
 // The same for a whole number, as counts are.

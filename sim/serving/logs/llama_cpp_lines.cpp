@@ -70,7 +70,7 @@ void LogReader::take_llama_request(const Reader& reader, Report& report) {
 }
 
 void LogReader::take_llama_totals(const Reader& /*reader*/, Report& report) {
-  const std::string_view text = *behind(report.line, "statistics ");
+  const std::string_view text = *text_after(report.line, "statistics ");
   const std::string name(trimmed(text.substr(0, text.find(':'))));
   const double drafts = report.number(Role::rounds);
   if (drafts <= 0.0) return;

@@ -28,7 +28,7 @@ bool is_count(Role role) {
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-'; }
 
 // The text after `key`, unless the key is part of a longer name, such as that of a total.
-std::optional<std::string_view> behind_name(std::string_view line, std::string_view key) {
+std::optional<std::string_view> after_name(std::string_view line, std::string_view key) {
   for (std::size_t at = line.find(key); at != std::string_view::npos; at = line.find(key, at + 1))
     if ((at == 0 || !is_word(line[at - 1])) && !line.substr(0, at).ends_with("Total ")) return line.substr(at + key.size());
   return std::nullopt;
@@ -52,7 +52,7 @@ std::string_view skip_to_cell(std::string_view text) {
 
 // "0: 25%   1: 18%   >=8: 3%".
 void take_buckets(std::string_view text, const KeyedFigure& figure, Report& report) {
-  while (const auto colon = behind(text, ":")) {
+  while (const auto colon = text_after(text, ":")) {
     const auto share = number_after(*colon, "");
     const std::size_t at = report.list(figure.role).size();
     if (!share || !report.take(figure.role, *share * figure.scale, at)) {
@@ -65,7 +65,7 @@ void take_buckets(std::string_view text, const KeyedFigure& figure, Report& repo
 
 // Reads the value after a figure's key. False if the key is not in the text.
 bool take_figure(const KeyedFigure& figure, std::string_view key, std::string_view text, Report& report, bool as_name) {
-  const auto find = [&](std::string_view name) { return as_name ? behind_name(text, name) : behind(text, name); };
+  const auto find = [&](std::string_view name) { return as_name ? after_name(text, name) : text_after(text, name); };
   const auto bad = [&] {
     if (report.bad_figure.empty()) report.bad_figure = key;
     report.bad_list = is_list(figure.role);
@@ -80,7 +80,7 @@ bool take_figure(const KeyedFigure& figure, std::string_view key, std::string_vi
     return value && report.take(figure.role, *value * figure.scale, 0) ? true : bad();
   }
   if (figure.role == Role::share_histogram) {
-    const auto rest = behind(text, key);
+    const auto rest = text_after(text, key);
     if (rest) take_buckets(*rest, figure, report);
     return rest.has_value();
   }
@@ -343,7 +343,7 @@ std::string without_spaces(std::string_view text) {
 }
 
 std::optional<Report> read_line_by(const Reader& reader, std::string_view line, bool broken) {
-  const auto text = behind(line, broken ? without_spaces(reader.begins) : reader.begins);
+  const auto text = text_after(line, broken ? without_spaces(reader.begins) : reader.begins);
   if (!text || line.find(broken ? without_spaces(reader.also) : reader.also) == std::string_view::npos) return std::nullopt;
   Report report;
   report.line = line;

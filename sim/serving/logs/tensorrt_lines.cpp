@@ -31,7 +31,7 @@ bool LogReader::read_trtllm_bench(std::string_view line) {
                                {"[ADT] ", &trtllm_report_.accepted},
                                {"[DAR] ", &trtllm_report_.rate},
                                {"[AL] ", &trtllm_report_.length}}) {
-    const auto text = behind(line, key);
+    const auto text = text_after(line, key);
     const auto value = text ? number_after(*text, ":") : std::nullopt;
     if (!value) continue;
     const std::string name(trimmed(text->substr(0, text->find(':'))));

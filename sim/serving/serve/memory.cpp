@@ -41,13 +41,13 @@ std::uint32_t blocks_on(const cost::Deployment* deployment, cost::Kept kept, con
   const double usual = (bytes(kUsualContext)->needed_bytes() - none->needed_bytes()) / kUsualContext;
   if (usual > kMoreThanRounding * a_token) a_token = usual;
   constexpr double kFlatGib = 2.0;
-  const double beside = kv.has("reserved_gib") ? kv.number("reserved_gib") * kGib
-                        : memory.profiled      ? cost::profiled_bytes(*deployment, *memory.profiled, speculative)
-                        : memory.share == cost::MemoryShare::weights_and_cache ? 0.0
-                                                                               : kFlatGib * kGib;
+  const double activations = kv.has("reserved_gib") ? kv.number("reserved_gib") * kGib
+                             : memory.profiled      ? cost::profiled_bytes(*deployment, *memory.profiled, speculative)
+                             : memory.share == cost::MemoryShare::weights_and_cache ? 0.0
+                                                                                    : kFlatGib * kGib;
   const double all = deployment->hardware.memory_bytes - cost::kDriverBytes;
   const std::string whose = none->device.empty() ? "" : none->device + ": ";
-  const double used = none->needed_bytes() + beside + kv.number("graphs_gib") * kGib;
+  const double used = none->needed_bytes() + activations + kv.number("graphs_gib") * kGib;
   const double left = memory.share == cost::MemoryShare::cache_of_rest ? (all - used) * kv.number("utilization")
                                                                        : all * kv.number("utilization") - used;
   const double blocks = std::floor(left / (a_token * static_cast<double>(block_tokens)));
@@ -57,7 +57,7 @@ std::uint32_t blocks_on(const cost::Deployment* deployment, cost::Kept kept, con
         fmt::format("{}weights take {:.2f} GiB and activations {:.2f} GiB, which {}, allowed: room for two blocks: use more GPUs "
                     "(tensor_parallel), a larger utilization, weights of fewer bits, or fewer requests at once, because "
                     "activations are set aside for them",
-                    whose, none->needed_bytes() / kGib, beside / kGib,
+                    whose, none->needed_bytes() / kGib, activations / kGib,
                     left < 0.0 ? fmt::format("is {:.2f} GiB more than available", -left / kGib)
                                : fmt::format("leaves {:.2f} GiB for the cache", left / kGib)));
     return 2;

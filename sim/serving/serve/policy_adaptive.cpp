@@ -96,10 +96,9 @@ const config::Fields<AdaptiveParams>& adaptive_fields() {
   using P = AdaptiveParams;
   static const config::Fields<P> fields = {
       {"policy", &P::policy, "policy that is followed: {kind: NAME, ...}, one of decode's", config::required},
-      {"per", &P::of_batch,
-       "what has a length of its own: each request, or the batch, whose sequences then draft equally many tokens",
+      {"per", &P::of_batch, "whether each request has its own draft length, or the sequences of a batch share one",
        config::one_of<bool>({{"request", false}, {"batch", true}})},
-      {"longest", &P::longest, "most tokens that a sequence drafts", config::between(1, kMaxDraftLength)},
+      {"longest", &P::longest, "maximum number of tokens that a sequence drafts", config::between(1, kMaxDraftLength)},
       {"batch", &P::batch, "requests of the step that a request's policy by times or by batch plans with; default: 1",
        config::between(1, 1e6)},
       {"batches", &P::batches,
@@ -206,7 +205,7 @@ ServerPolicyEntry adaptive_policy() {
       {"adaptive", "a draft length for each request, or for the batch, based on the acceptance of its rounds", "",
        adaptive_fields(),
        "Any of decode's policies that depends on acceptance. If each request has a length, the draft's passes continue to the "
-       "longest of the batch, and sequences that draft no further add no row to them. SGLang's adaptive speculation has one "
+       "longest of the batch, and sequences whose drafts are complete add no row to them. SGLang's adaptive speculation has one "
        "length for the batch: {policy: ema_tiers, per: batch, batches: [1, 8, 32, 64]}, where each range of batches has its "
        "own tiers, average and count (there a batch counts as the captured graph that it is padded to). An asynchronous engine "
        "learns of a round one step late."},

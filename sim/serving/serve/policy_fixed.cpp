@@ -36,8 +36,10 @@ class Fixed final : public ServerPolicy {
 const config::Fields<DisableAbove>& disable_fields() {
   using P = DisableAbove;
   static const config::Fields<P> fields = {
-      {"disable_above_batch", &P::batch, "most requests of a step in which anything is drafted", config::between(0, 4e9)},
-      {"disable_above_queue", &P::queue, "most waiting requests with which anything is drafted", config::between(0, 4e9)},
+      {"disable_above_batch", &P::batch, "maximum number of requests of a step in which anything is drafted",
+       config::between(0, 4e9)},
+      {"disable_above_queue", &P::queue, "maximum number of waiting requests with which anything is drafted",
+       config::between(0, 4e9)},
   };
   return fields;
 }

@@ -142,7 +142,7 @@ std::vector<spec::ContextRates> read_contexts(const config::Value& list, Diagnos
 std::unordered_map<std::uint64_t, double> read_uniforms(const config::Value& file, Diagnostics& diagnostics) {
   std::unordered_map<std::uint64_t, double> uniforms;
   std::string text;
-  const std::string path = file_beside(file.where, file.text);
+  const std::string path = file_next_to(file.where, file.text);
   try {
     text = read_text_file(path);
   } catch (const ReadError& error) {

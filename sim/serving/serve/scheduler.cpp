@@ -91,14 +91,14 @@ void Scheduler::forget_finished(const EngineState& state) {
   std::erase_if(running_, [&](arrivals::RequestId id) { return state.at(id).status == Status::finished; });
 }
 
-void complete_step(EngineState& state, Step& step, std::uint32_t waiting, std::span<const arrivals::RequestId> beside) {
+void complete_step(EngineState& state, Step& step, std::uint32_t waiting, std::span<const arrivals::RequestId> others) {
   step.waiting = waiting;
   step.free_blocks = state.pool->free();
   if (step.items.empty()) return;
   if (state.policy != nullptr) {
-    BatchState batch{static_cast<std::uint32_t>(step.items.size() + beside.size()), waiting, 0.0};
+    BatchState batch{static_cast<std::uint32_t>(step.items.size() + others.size()), waiting, 0.0};
     for (const Item& item : step.items) batch.cached += state.at(item.request).computed;
-    for (const arrivals::RequestId request : beside) batch.cached += state.at(request).computed;
+    for (const arrivals::RequestId request : others) batch.cached += state.at(request).computed;
     step.draft_length = state.policy->draft_length(batch);
   }
   for (Item& item : step.items) {

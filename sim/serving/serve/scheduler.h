@@ -224,9 +224,9 @@ class Scheduler {
 };
 
 // Completes a step, in every scheduler, after its items were chosen. The policy chooses the drafts of the next step from the
-// current batch, including the requests `beside` the step, which decode in the next one. Then the items' rows count as computed,
-// and a sequence gets a token if all of its tokens are computed.
-void complete_step(EngineState& state, Step& step, std::uint32_t waiting, std::span<const arrivals::RequestId> beside = {});
+// current batch, including `others`: requests outside the step that decode in the next one. Then the items' rows count as
+// computed, and a sequence gets a token if all of its tokens are computed.
+void complete_step(EngineState& state, Step& step, std::uint32_t waiting, std::span<const arrivals::RequestId> others = {});
 
 // Makes a scheduler, once for each engine that is started.
 using SchedulerMaker = std::function<std::unique_ptr<Scheduler>()>;

@@ -314,19 +314,20 @@ class Sglang final : public Scheduler {
 SchedulerEntry sglang_scheduler() {
   using P = SglangOptions;
   static const config::Fields<P> fields = {
-      {"max_prefill_tokens", &P::max_prefill_tokens, "most tokens of prompts in a step, but one prompt always fits",
+      {"max_prefill_tokens", &P::max_prefill_tokens, "maximum number of tokens of prompts in a step, but one prompt always fits",
        config::between(1, 1e9)},
       {"chunked_prefill_size", &P::chunked_prefill_size,
-       "most tokens of prompts in a step, the last of which is cut; 0: never cut", config::between(0, 1e9)},
+       "maximum number of tokens of prompts in a step, the last of which is cut; 0: never cut", config::between(0, 1e9)},
       {"max_running_requests", &P::max_running_requests,
-       "most requests that run at once; 0: the server's default, 48 with speculation, else 512 for each max_model_len that the "
+       "maximum number of requests that run at once; 0: the server's default, 48 with speculation, else 512 for each "
+       "max_model_len that the "
        "pool holds, between 2,048 and 4,096",
        config::between(0, 1e9)},
-      {"max_model_len", &P::max_model_len, "most tokens of a request, prompt and output", config::between(2, 1e9)},
+      {"max_model_len", &P::max_model_len, "maximum number of tokens of a request, prompt and output", config::between(2, 1e9)},
       {"schedule_conservativeness", &P::schedule_conservativeness, "factor on the share of outputs that an admission reserves",
        config::between(0.01, 10)},
       {"scheduler_recv_interval", &P::scheduler_recv_interval,
-       "decoding steps from one look for new requests to the next; it also looks after each batch of prompts and while idle",
+       "decoding steps between checks for new requests; it also checks after each batch of prompts and while idle",
        config::between(1, 1e6)},
       {"schedule_policy", &P::order,
        "which request is admitted first: in order of arrival, the longest cached prefix (beyond 128 waiting in order of "

@@ -63,7 +63,7 @@ SchedulerEntry static_batch_scheduler() {
     std::uint32_t batch = 0;
   };
   static const config::Fields<P> fields = {
-      {"batch", &P::batch, "most requests of a batch", config::between(1, 1e7), config::required},
+      {"batch", &P::batch, "maximum number of requests of a batch", config::between(1, 1e7), config::required},
   };
   return {{"static", "batches that begin together; the next one when the last sequence has ended", "", fields,
            "Blocks are kept to the end of each output, so nothing is ever preempted. A placement treats one batch in the same "

@@ -145,8 +145,8 @@ SchedulerEntry trtllm_scheduler() {
        "guaranteed_no_evict: room to the end of every output, nothing is ever paused; max_utilization: room for the next step "
        "only, the last started request is paused if memory runs out",
        config::one_of<bool>({{"guaranteed_no_evict", false}, {"max_utilization", true}})},
-      {"max_batch_size", &P::max_batch_size, "most requests that run at once", config::between(1, 1e7)},
-      {"max_num_tokens", &P::max_num_tokens, "most tokens that a step computes", config::between(1, 1e9)},
+      {"max_batch_size", &P::max_batch_size, "maximum number of requests that run at once", config::between(1, 1e7)},
+      {"max_num_tokens", &P::max_num_tokens, "maximum number of tokens that a step computes", config::between(1, 1e9)},
       {"chunked_context", &P::chunked_context, "a prompt may be cut into several steps, at whole blocks"},
   };
   return {{"trtllm", "requests are admitted if the cache has room to their end, or only for their next step",

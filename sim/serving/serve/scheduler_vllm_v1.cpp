@@ -28,7 +28,7 @@ class VllmV1 final : public Scheduler {
   explicit VllmV1(const VllmOptions& options) : options_(options) {}
   [[nodiscard]] bool asynchronous() const override { return options_.asynchronous; }
   [[nodiscard]] HostTime host_time() const override {
-    return options_.asynchronous ? HostTime::behind_gpu : HostTime::between_steps;
+    return options_.asynchronous ? HostTime::overlapped : HostTime::between_steps;
   }
   [[nodiscard]] bool prefix_caching() const override { return options_.prefix_caching; }
   [[nodiscard]] bool saves_states() const override { return options_.prefix_caching; }
@@ -343,11 +343,12 @@ std::vector<std::pair<std::string, std::int64_t>> defaults_by_gpu(const cost::Ha
 SchedulerEntry vllm_v1_scheduler() {
   using P = VllmOptions;
   static const config::Fields<P> fields = {
-      {"max_num_batched_tokens", &P::max_num_batched_tokens, "most tokens that a step computes", config::between(1, 1e9)},
-      {"max_num_seqs", &P::max_num_seqs, "most requests that run at once", config::between(1, 1e9)},
-      {"max_model_len", &P::max_model_len, "most tokens of a request, prompt and output", config::between(2, 1e9)},
-      {"long_prefill_token_threshold", &P::long_prefill_token_threshold, "most tokens of one request in a step; 0: no limit",
-       config::between(0, 1e9)},
+      {"max_num_batched_tokens", &P::max_num_batched_tokens, "maximum number of tokens that a step computes",
+       config::between(1, 1e9)},
+      {"max_num_seqs", &P::max_num_seqs, "maximum number of requests that run at once", config::between(1, 1e9)},
+      {"max_model_len", &P::max_model_len, "maximum number of tokens of a request, prompt and output", config::between(2, 1e9)},
+      {"long_prefill_token_threshold", &P::long_prefill_token_threshold,
+       "maximum number of tokens of one request in a step; 0: no limit", config::between(0, 1e9)},
       {"chunked_prefill", &P::chunked_prefill, "a prompt may be cut into several steps"},
       {"policy", &P::by_priority, "which request goes first, and which is preempted",
        config::one_of<bool>({{"fcfs", false}, {"priority", true}})},

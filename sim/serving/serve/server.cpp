@@ -106,7 +106,7 @@ void Server::begin_pass(arrivals::Picoseconds now) {
   run(now);
 }
 
-arrivals::Picoseconds Server::beside(const cost::OtherEngines& peers) {
+arrivals::Picoseconds Server::together_with(const cost::OtherEngines& peers) {
   work_.peers = peers;
   time_ = step_time();
   return time_.total();

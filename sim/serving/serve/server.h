@@ -94,10 +94,10 @@ class Server {
   // Called after finish_step, and when a request arrives at an idle engine: schedules the next computations.
   void begin_steps(arrivals::Picoseconds now);
   // For an engine in step with others, after begin_steps(). scheduled_rows(): rows of the scheduled step, 0 if there is none;
-  // `beside()`: how long it takes together with the others' rows; begin_together(): the step begins, and ends with the slowest
-  // engine.
+  // `together_with()`: how long it takes together with the others' rows; begin_together(): the step begins, and ends with the
+  // slowest engine.
   [[nodiscard]] double scheduled_rows() const { return composed_ ? work_.prompts.rows + work_.decoding.rows : 0.0; }
-  [[nodiscard]] arrivals::Picoseconds beside(const cost::OtherEngines& peers);
+  [[nodiscard]] arrivals::Picoseconds together_with(const cost::OtherEngines& peers);
   void begin_together(arrivals::Picoseconds now, arrivals::Picoseconds longest);
 
   [[nodiscard]] std::uint32_t waiting() const { return parts_.scheduler->waiting(); }

@@ -173,7 +173,7 @@ class Run {
     for (const std::unique_ptr<Server>& server : decode_.servers) {
       if (server->scheduled_rows() == 0.0) continue;
       peers.rows = rows - server->scheduled_rows();
-      longest = std::max(longest, server->beside(peers));
+      longest = std::max(longest, server->together_with(peers));
     }
     for (std::size_t i = 0; i < decode_.servers.size(); ++i) {
       if (decode_.servers[i]->scheduled_rows() > 0.0) decode_.servers[i]->begin_together(now, longest);

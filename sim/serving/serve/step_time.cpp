@@ -14,9 +14,9 @@ StepLatency::Parts StepLatency::parts(const StepWork& work, int draft_length) co
   const double n = work.requests();
   const cost::PassTime target = cost_->mixed_pass(cost::Role::target, work.prompts, work.decoding, work.logits, work.peers);
   Parts parts{target.total(), 0.0, target.work_joules};
-  if (host_ == HostTime::between_steps) parts.target += target.behind;
+  if (host_ == HostTime::between_steps) parts.target += target.overlapped;
   // If some of the host's time is hidden by the GPU's, the engine's figures already are those of overlapped steps.
-  if (host_ == HostTime::behind_gpu && target.behind == 0.0) parts.target = std::max(parts.target - target.host, target.host);
+  if (host_ == HostTime::overlapped && target.overlapped == 0.0) parts.target = std::max(parts.target - target.host, target.host);
   if (draft_length == 0) {
     if (keeps_draft_) add_draft(cost_->mixed_draft_pass(work.prompts, work.decoding), parts);
     return parts;

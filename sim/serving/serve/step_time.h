@@ -21,7 +21,7 @@ enum class DraftMethod {
 // When the processor does the work of a step.
 enum class HostTime {
   as_the_engine,  // as the cost model's engine has it
-  behind_gpu,     // while the GPU computes the step before, also of an engine whose host works between steps
+  overlapped,     // while the GPU computes the step before, also of an engine whose host works between steps
   between_steps   // with the GPU idle, also for an engine that hides it
 };
 

@@ -111,7 +111,7 @@ std::optional<StatedAcceptance> read_recorded_acceptance(const config::Value& fi
                                                          Diagnostics& diagnostics) {
   const std::size_t before = diagnostics.list().size();
   const std::vector<AcceptanceRecord> records =
-      families::read_acceptance_records(file_beside(file.where, file.text), file.where, kind,
+      families::read_acceptance_records(file_next_to(file.where, file.text), file.where, kind,
                                         {RecordForm::accepted, RecordForm::rounds, RecordForm::overlap}, diagnostics);
   if (diagnostics.list().size() != before) return std::nullopt;
   if (records.front().form == RecordForm::overlap) {
