@@ -18,15 +18,16 @@ namespace specsim::choose {
 struct Choice {
   std::shared_ptr<const Engine> engine;
   std::int64_t replicas = 1;
-  std::int64_t prefill = 0;  // further engines that only compute prompts
+  std::int64_t prefill = 0;  // additional engines that only compute prompts
   Estimate estimate;
   std::optional<serve::Summary> summary;  // of the simulated server; nothing: the estimate ruled it out, or others are better
   bool keeps_slo = false;                 // of the simulated server
   double capacity =
       std::numeric_limits<double>::quiet_NaN();  // requests per second that the server completes; NaN: not asked, or unknown
-  double keeps_up = std::numeric_limits<double>::quiet_NaN();  // probability that the capacity is above the rate; NaN: the same
+  double keeps_up =
+      std::numeric_limits<double>::quiet_NaN();  // probability that the capacity is above the rate; NaN: not asked, or unknown
   double worse = std::numeric_limits<double>::quiet_NaN();  // probability that the best is better in the objective; NaN: no rank
-  bool tied = false;                                        // that probability is no certainty (plan::kSure)
+  bool tied = false;                                        // `worse` is below plan::kSure, so this choice ties with the best
   bool pareto = false;  // no other is at least as good in the objective and in time per output token, and better in one
 
   [[nodiscard]] double gpus() const { return estimate.gpus; }
@@ -37,8 +38,8 @@ struct Choice {
   [[nodiscard]] double joules_per_token() const;
   [[nodiscard]] double dollars_per_million() const;
   [[nodiscard]] double objective(Objective which) const;  // lower is better
-  // Standard deviation of its logarithm; of a load that does not wait for answers: as if the server were loaded to the same share
-  // of its true capacity.
+  // Standard deviation of its logarithm. If clients do not wait for answers, it holds for a server that is loaded to the same
+  // share of its true capacity.
   [[nodiscard]] double error(Objective which) const;
 };
 
@@ -69,7 +70,7 @@ MeanLoad mean_load(const load::ServeRequest& load);
 load::ServeRequest server_of(const Question& question, const Choice& choice, const MeanLoad& load);
 // The command of its engine's server, or the reason why there is none; nothing where the engine is no server (the GPU alone).
 std::optional<plan::EngineCommand> start_command(const Choice& choice);
-// How many servers that command starts are needed: replicas that share the experts are one.
+// Number of servers to start with that command; replicas that share the experts count as one.
 double servers_of(const Choice& choice);
 
 std::string choices_csv(const Chosen& chosen);

@@ -19,12 +19,12 @@ enum class Objective { cost, tokens, joules };
 struct DraftChoice {
   std::string label;   // "no speculation", "n-gram", or the model's name
   std::string model;   // as cost.draft takes it; none where no model drafts
-  std::string source;  // where its acceptance is from
+  std::string source;  // source of its acceptance
   bool drafts = false;
   plan::AcceptanceCurve curve;
   std::string text;         // of the table's rounds; "": not stated, or alpha was given
   bool other_text = false;  // the table is not on the wanted kind of text
-  bool unverified = false;  // the table is marked so
+  bool unverified = false;  // the table is marked as unverified
   // [draft_length]: standard deviation of the logarithm of tokens per round between published texts; empty: none.
   std::vector<double> error;
 };

@@ -35,9 +35,9 @@ struct LengthTable {
   std::uint32_t fitting = 0;  // requests that fit the pool at such a length, if that is fewer; 0: all fit
 };
 LengthTable length_table(const ServeExperiment& experiment, const arrivals::RequestTrace& workload, plan::Rise rise);
-// The draft length for a step of so many requests.
+// The draft length for a step of this many requests.
 int length_at(const BestLengths& best, double requests);
-// Whether a server without a draft emits more tokens per second than one with these ranges, in a step of so many requests or in
+// Whether a server without a draft emits more tokens per second than one with these ranges, in a step of this many requests or in
 // every step.
 bool baseline_is_faster(const BestLengths& best, double requests);
 bool baseline_is_faster(const BestLengths& best);

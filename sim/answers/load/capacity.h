@@ -30,7 +30,7 @@ report::Estimate capacity_of(const ServeExperiment& experiment, const SweepRunne
 // request stays in the server. An open loop must also cover 100 relaxation times of a queue at that share of the capacity, 1 /
 // (1 - share)^2 requests each, with the share limited to .92. Rounded up to two digits. `run`: a shorter run at that load.
 std::size_t requests_needed(const serve::Summary& run, double load, double capacity);
-// Whether so many requests of an open loop, in all replications together, suffice to state the error of their mean wait: 600
+// Whether this many requests of an open loop, in all replications together, suffice to state the error of their mean wait: 600
 // relaxation times. Shorter runs may miss the rare long queues and state errors that are far too small
 // (tests/serve/coverage_test.cpp). True if the capacity is unknown.
 bool waits_measurable(double requests, double load, double capacity);

@@ -144,7 +144,7 @@ double comparison_error(const ServeExperiment& experiment, const serve::Summary&
 
 // The experiment's server, clients and texts without speculation, and with the pool that it has without the draft.
 ServeExperiment without_speculation(ServeExperiment experiment);
-// The experiment's server and clients with so many requests. Their number must not be recorded.
+// The experiment's server and clients with this many requests, which must not be recorded ones.
 ServeExperiment with_requests(ServeExperiment experiment, std::size_t requests);
 // The experiment with policy fixed: this draft length for all. It must speculate. Throws BadInput if its acceptance has no such
 // length.

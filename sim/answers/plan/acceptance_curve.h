@@ -11,7 +11,7 @@
 
 namespace specsim::plan {
 
-// alpha of a memoryless draft that emits so many tokens per round, including the bonus token.
+// alpha of a memoryless draft that emits this many tokens per round, including the bonus token.
 double equivalent_alpha(double tokens_per_round, int draft_length);
 
 struct AcceptanceCurve {

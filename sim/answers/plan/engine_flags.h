@@ -15,8 +15,8 @@ enum class FlagUse {
   tensor_parallel,
   data_parallel,
   expert_parallel,
-  attention_data_parallel,  // the same GPUs share experts and compute attention each for sequences of its own
-  shared_head,              // an LM head for each of these, which some drafters ask for
+  attention_data_parallel,  // GPUs share the experts, and each computes attention for its own sequences
+  shared_head,              // each of these GPUs has its own LM head, as some drafters require
   context,
   requests,
   keys,    // type of cached keys, or of keys and values
@@ -45,7 +45,7 @@ struct EngineFlag {
 
 struct EngineFlags {
   std::string_view engine;
-  std::string_view version;  // in which they were looked up
+  std::string_view version;  // of the engine in which the flags were looked up
   std::string_view program;
   std::span<const EngineFlag> flags;
   // Throws InvariantBroken where the engine has no such flag.

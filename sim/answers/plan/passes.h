@@ -38,7 +38,7 @@ struct EstimatedPass {
   cost::PassTime time;
   double error = 0.0;         // standard deviation of the logarithm of the time
   double kernel_error = 0.0;  // the part due to kernel latencies
-  double shared = 0.0;        // share of that part's variance shared with passes over other numbers of rows
+  double shared = 0.0;        // share of that part's variance that passes over other numbers of rows have in common
   double ratio = 1.0;         // time relative to the pass with the grid's first number of tokens, at the same batch and context
   std::optional<bool> fits;   // whether model and cache fit into memory; nullopt for a draft, which shares memory with its target
   double joules = std::numeric_limits<double>::quiet_NaN();  // of all GPUs; NaN if their power is not known

@@ -66,7 +66,7 @@ struct Hardware {
   std::string kernels_name;                   // name of the fits in configs/kernels, or their file
   // the engine whose fits estimate engines without kernels of their own; empty: the calibration is used
   std::string kernels_engine;
-  double kernels_spread = 0.0;  // least standard deviation of the logarithm of a time estimated by another GPU's fits
+  double kernels_spread = 0.0;  // minimum standard deviation of the logarithm of a time estimated by another GPU's fits
   bool other_links = false;     // all-reduces of the fits were measured over a kind of link that this machine does not have
   std::string fitted_on;        // another GPU, the source of the calibration; empty: this GPU
   bool unverified = false;

@@ -78,7 +78,7 @@ const config::Fields<KernelRule>& rule_fields() {
       {"mixtures", &R::mixtures, "only for models with experts"},
       {"most_pcie_gpus", &R::most_pcie_gpus, "GPUs without NVLink up to which it serves; beyond them NCCL",
        config::between(1, 1024), config::whole},
-      {"keys", &R::walks_keys, "how blocks of attention over several tokens read the keys",
+      {"keys", &R::reads_all_keys, "how blocks of attention over several tokens read the keys",
        config::one_of<bool>({{"shared", false}, {"walked", true}})},
       {"graph", &R::in_pieces, "pieces: it runs between graphs of the rest of the pass",
        config::one_of<bool>({{"whole", false}, {"pieces", true}})},
@@ -298,7 +298,7 @@ std::string describe(const KernelRule& rule) {
     if (operation == rule.operation) text = name + ":";
   if (!rule.kernel.empty()) text += " kernel " + rule.kernel;
   if (!rule.library.empty()) text += (rule.kernel.empty() ? " kernels of " : " of ") + rule.library;
-  if (rule.walks_keys) text += " blocks that read all keys";
+  if (rule.reads_all_keys) text += " blocks that read all keys";
   if (rule.in_pieces) text += " graphs of pieces";
   if (rule.fuses_norms) text += " with the norms";
   if (rule.mixtures) text += " only for models with experts";

@@ -17,7 +17,7 @@ namespace specsim::cost {
 // are of the data sheet's bandwidth and dense int8 arithmetic; those of attention are of its bf16 arithmetic. Layers of such
 // products also run small kernels of the engine, whose times are given here too. See sim/hardware/latency/integer_kernels.h.
 struct IntegerKernels {
-  double vector_rows = 0.0;           // most rows of the kernel for few rows; 0: the engine has no such kernels
+  double vector_rows = 0.0;           // maximum rows of the kernel for few rows; 0: the engine has no such kernels
   double expert_vector_tokens = 0.0;  // the same for a pass through experts, in tokens
   double expert_table_tokens = 7.0;   // the same for weights looked up in a table (MXFP4), on chips before Ada
   double reads = 0.89;                // bandwidth share at which weights are read; 0: weight_only_shares of the GPU's calibration
@@ -26,9 +26,9 @@ struct IntegerKernels {
   double table_share = 0.0095;     // the same for experts whose weights are looked up in a table (MXFP4); 0: vector_share
   double tile_rows = 128.0;        // rows of the widest tile
   double tile_share = 0.265;
-  double product_us = 5.0;  // least time of a product; 0: the GPU's calibration
+  double product_us = 5.0;  // minimum time of a product; 0: the GPU's calibration
   double tile_us = 4.0;     // extra time in tiles: rows are quantised in blocks, tiles' edges put together
-  // a layer's norms, rotary embedding, residuals, and attention's least time; 0: the calibration's
+  // a layer's norms, rotary embedding, residuals, and attention's minimum time; 0: the calibration's
   double layer_us = 19.0;
   double mixture_us = 24.0;               // a layer's router and its experts' sum; 0: the calibration's, of three products
   double single_mixture_us = 12.0;        // the same for one token, whose kernels are fused further; 0: mixture_us
@@ -80,7 +80,7 @@ struct KernelRule {
   std::vector<double> capabilities;      // lowest and highest compute capability, pair by pair; empty: every GPU
   bool mixtures = false;                 // only for models with experts
   std::optional<double> most_pcie_gpus;  // GPUs without NVLink up to which it serves; beyond them NCCL
-  bool walks_keys = false;               // attention of several tokens reads all keys in one block per head and query block
+  bool reads_all_keys = false;           // attention of several tokens reads all keys in one block per head and query block
   bool in_pieces = false;                // runs between graphs of the rest of the pass, not in one graph
   bool fuses_norms = false;              // it also computes the norms after an all-reduce
   Location kernel_where;                 // places of kernel and launched_kernel in the file

@@ -24,7 +24,7 @@ struct HostTime {
   // Of a draft pass or a verification over a cache of fewer than 16 bits, with the GPU idle: FlashInfer plans attention on the
   // host.
   double plan_us = 0.0;
-  double draft_floor_us = 0.0;  // least time of a draft pass
+  double draft_floor_us = 0.0;  // minimum time of a draft pass
   double draft_us = 0.0;        // of a draft pass, with the GPU idle while its inputs are prepared
   double round_us = 0.0;        // of a speculative round beyond its passes
 };

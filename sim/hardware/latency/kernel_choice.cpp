@@ -75,7 +75,7 @@ ModelKernels::ModelKernels(const Deployment& deployment, const ModelShape& model
         *library_, latent != nullptr && !latent->library.empty() ? latent->library : attending.kernels);
     const KernelRule* const rule = rule_for(attending, RuledOperation::attention, hardware.compute_capability);
     measured_attention_ = &attention.add<MeasuredAttention>(*library_, splitting_of(deployment), rule ? rule->kernel : "",
-                                                            rule != nullptr && rule->walks_keys);
+                                                            rule != nullptr && rule->reads_all_keys);
     const bool mixture = deployment.target.has_value() && deployment.target->experts > 0.0;
     AllReduceChoice choice = allreduce_choice(engine, name, hardware.compute_capability, mixture);
     fuses_norms_ = choice.rule.fuses_norms;

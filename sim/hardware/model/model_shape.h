@@ -194,7 +194,7 @@ struct ModelShape {
   // A head on top of a target.
   double fused_inputs = 0.0;      // number of hidden vectors that an EAGLE head joins first; 0: no such product
   double attention_inputs = 1.0;  // hidden vectors side by side that attention's projections read; 2 in an EAGLE-3 head
-  double prediction_heads = 0.0;  // heads that guess one further token each in the same pass, each with its LM head; 0: none
+  double prediction_heads = 0.0;  // heads that guess one additional token each in the same pass, each with its LM head; 0: none
   double head_matrices = 0.0;     // products of all these heads together before their LM heads, each hidden by hidden
   // A block drafter's Markov head (DSpark, Domino): after the pass over the block, position by position, the previous token,
   // embedded in this width, biases the logits of the next; 0: none.

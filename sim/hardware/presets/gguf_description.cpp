@@ -344,7 +344,7 @@ class GgufReader {
       put("mamba_d_ssm", inner);
       put("mamba_d_state", width);
       put("mamba_d_conv", kernel);
-      put_truth("mamba_beside_attention", parallel_);
+      put_truth("mamba_parallel_attention", parallel_);
     }
   }
 

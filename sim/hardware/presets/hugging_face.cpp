@@ -43,7 +43,7 @@ class ConfigJson {
     put_text("name", name());
     if (drafter_ && drafter_->heads_alone) return finish();
     widths_.hidden = required(kHidden);
-    widths_.dense_beside_experts = is("gemma4");
+    widths_.dense_and_experts = is("gemma4");
     put_number("hidden", widths_.hidden, where(kHidden));
     mixture_ = count_experts();
     layers_ = read_file_layers(*text_, type_, mixture_, default_layers(), diagnostics_);
@@ -281,7 +281,7 @@ class ConfigJson {
     return widths_.experts > 1;
   }
 
-  // Replaces the model by the module for further tokens in its checkpoint: a layer like its last ones.
+  // Replaces the model by the MTP module in its checkpoint: a layer like its last ones.
   void keep_module() {
     const Keys key = {"num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules", "num_mtp_layers", "mtp_num_layers"};
     const std::int64_t count = optional(key).value_or(0);
@@ -473,7 +473,7 @@ class ConfigJson {
   // Layers with a state, by the keys that the file has for one.
   void read_state() {
     const std::int64_t layers = count(Mixer::state);
-    widths_.parallel = is("falcon_h1") || truth("mamba_beside_attention");
+    widths_.parallel = is("falcon_h1") || truth("mamba_parallel_attention");
     put_above_zero("ffn_only_layers", count(Mixer::none), {"layers_block_type", "hybrid_override_pattern", "block_configs"});
     put_above_zero("linear_layers", layers, {"layer_types", "layers_block_type"});
     if (widths_.parallel) put_truth("parallel_state", true);

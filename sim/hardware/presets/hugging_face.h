@@ -20,7 +20,7 @@ std::optional<std::string> model_file_path(const std::string& text);
 // The model that `path` describes: a config.json or a file that model_file_path() returns. Each value keeps its place in the
 // JSON. Properties that the file leaves open are those of its architecture, or of most architectures, and are listed in
 // `assumed`. Null after reporting a file that cannot be read, a key that is missing or wrong, or an unknown key about layers.
-// `module`: return the module for further tokens (MTP) in the model's checkpoint instead of the model. Bytes by part of the
+// `module`: return the MTP module in the model's checkpoint instead of the model. Bytes by part of the
 // weight files in the same folder are under `stored`.
 config::Value read_model_file(const std::string& path, Diagnostics& diagnostics, bool module = false);
 
@@ -74,8 +74,8 @@ struct FileWidths {
   std::int64_t vocab = 0;
   bool gated = true;
   bool one_vector = false;
-  bool parallel = false;              // a state in parallel with attention
-  bool dense_beside_experts = false;  // the part that every token passes besides the experts has a dense part's names (Gemma 4)
+  bool parallel = false;           // a state in parallel with attention
+  bool dense_and_experts = false;  // the part that every token passes besides the experts has a dense part's names (Gemma 4)
   bool tied = false;
 };
 // The matrices that a checkpoint may store in types of their own, layer by layer from `first_layer` on.

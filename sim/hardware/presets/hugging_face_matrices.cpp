@@ -103,7 +103,7 @@ std::vector<StoredMatrix> stored_matrices(const std::vector<FileLayer>& layers, 
              "mixer.o_proj", "self_attention.dense"});
       }
     }
-    const Names& beside = own.dense_beside_experts ? kDense : kShared;  // whose dense part is in parallel with the experts
+    const Names& beside = own.dense_and_experts ? kDense : kShared;  // whose dense part is in parallel with the experts
     if (layer.feed_forward == FeedForward::dense)
       add_three("dense", hidden * (layer.width > 0.0 ? layer.width : real(own.ffn)), prefix, kDense);
     if (layer.feed_forward != FeedForward::mixture) continue;

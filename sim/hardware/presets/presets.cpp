@@ -108,7 +108,7 @@ void replace_keys(Value& base, const Value& changes) {
 
 Value resolve(PresetKind kind, const Value& spec, int depth, Diagnostics& diagnostics);
 
-// The file that `spec` names: a config.json, where `json` is its path, or YAML. `module`: its module for further tokens.
+// The file that `spec` names: a config.json, where `json` is its path, or YAML. `module`: its MTP module.
 Value from_file(PresetKind kind, const Value& spec, const std::optional<std::string>& json, bool module, int depth,
                 Diagnostics& diagnostics) {
   Diagnostics own;
@@ -133,7 +133,7 @@ Value resolve(PresetKind kind, const Value& spec, int depth, Diagnostics& diagno
     return {};
   }
   if (spec.is_scalar()) {
-    constexpr std::string_view kModule = ":mtp";  // the module for further tokens in a model's checkpoint
+    constexpr std::string_view kModule = ":mtp";  // the MTP module in a model's checkpoint
     const bool module = kind == PresetKind::model && spec.text.ends_with(kModule);
     if (module) {
       Value whole = spec;

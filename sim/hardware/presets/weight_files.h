@@ -13,7 +13,7 @@
 
 namespace specsim::cost {
 
-// The parts that tensors are counted by: those of dtype, the module for further tokens (mtp), norms, routers and biases (small),
+// The parts that tensors are counted by: those of dtype, the MTP module (mtp), norms, routers and biases (small),
 // and encoders of images and sound (other).
 std::string_view part_of_tensor(std::string_view name, std::size_t dimensions, std::size_t layers);
 
@@ -30,7 +30,7 @@ using StoredParts = std::map<std::string, std::map<std::string, TensorSum>>;  //
 std::vector<std::string> safetensors_files(const std::string& path, std::vector<std::string>& missing, Diagnostics& diagnostics);
 
 // Sums of the tensors in the files' headers. `layers`: number of the model's layers, 0 if unknown; layers from this number on
-// belong to the module for further tokens. Reports a file that is not safetensors.
+// belong to the MTP module. Reports a file that is not safetensors.
 StoredParts stored_parts(const std::vector<std::string>& files, std::size_t layers, Diagnostics& diagnostics);
 
 // {part: {type: {tensors, elements, bytes}}}

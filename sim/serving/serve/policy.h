@@ -21,7 +21,7 @@ struct BatchState {
   double cached = 0.0;        // tokens, of all scheduled
 };
 
-// A sequence, for a policy that gives it a length of its own.
+// A sequence, for a policy that chooses a draft length per sequence.
 struct DraftingRequest {
   arrivals::RequestId id = 0;
   std::uint32_t tokens = 0;  // prompt and output so far
@@ -48,7 +48,7 @@ struct DraftedChain {
   arrivals::RequestId request = 0;
   std::uint32_t drafted = 0;
   std::span<const draft::LengthPolicy::TokenForecast> forecasts;  // [token]; empty if there are no estimates
-  bool ended = false;  // with the step before, after this one was scheduled: its drafts are verified in vain
+  bool ended = false;  // with the step before, after this one was scheduled: its drafts are verified but not used
 };
 
 // Seconds of the target's pass and of the draft's in a step. The step computes this many rows of decoding sequences, each with
@@ -79,8 +79,8 @@ class ServerPolicy {
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int>(i) + 1;
     return all;
   }
-  // True if sequences have lengths of their own, at most the batch's. The next two functions then return a sequence's length, and
-  // observe each of its rounds. forget() is called for every request that ends.
+  // True if each sequence has its own draft length, at most the batch's. The next two functions then return a sequence's length,
+  // and observe each of its rounds. forget() is called for every request that ends.
   [[nodiscard]] virtual bool per_request() const { return false; }
   [[nodiscard]] virtual int of_request(const DraftingRequest& /*request*/, int batch_length) const { return batch_length; }
   virtual void observe_request(arrivals::RequestId /*request*/, int /*drafted*/, int /*accepted*/) {}

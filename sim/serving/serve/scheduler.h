@@ -121,7 +121,7 @@ struct EngineState {
   BlockPool* pool = nullptr;
   ServerPolicy* policy = nullptr;
   const Acceptance* acceptance = nullptr;  // how drafts are accepted; nullptr without a policy
-  // sequences draft blocks of their own, so that not all have as many rows as the policy's length
+  // each sequence drafts its own block, so that its rows may differ from the policy's length
   bool uneven = false;
   std::uint32_t widest = 0;      // most rows of a sequence's drafts
   std::uint32_t lookahead = 0;   // extra slots that a scheduled sequence needs for drafts
@@ -140,7 +140,7 @@ struct EngineState {
   [[nodiscard]] std::uint32_t drafts_ahead(arrivals::RequestId request, int draft_length) const {
     return uneven ? uneven_drafts_ahead(request, draft_length) : static_cast<std::uint32_t>(draft_length);
   }
-  // A request as a policy sees it that gives each a length of its own.
+  // A request, for a policy that chooses a draft length per request.
   [[nodiscard]] DraftingRequest drafting(arrivals::RequestId request, std::uint32_t emitted) const;
   // Adds the time up to now to `cause`.
   void spend(Sequence& sequence, Cause cause) const {
@@ -235,7 +235,7 @@ struct SchedulerEntry {
   config::PartInfo info;
   // Reads the arguments once, for all schedulers that are made. May return nullptr after reporting.
   std::function<SchedulerMaker(const config::Arguments&, Diagnostics&)> read;
-  // Why prompts cannot be computed by engines of their own; "" if they can.
+  // Why prompts cannot be computed by separate engines; "" if they can.
   const char* not_apart = "";
   // The engine of configs/engines whose latencies apply if a config names none; "": those of the cost model.
   const char* engine = "";

@@ -32,7 +32,7 @@ struct RunSetting {
   arrivals::Picoseconds horizon = arrivals::kNever;  // the run ends there
   StepObserver* observer = nullptr;
   const std::atomic<bool>* stop = nullptr;
-  std::function<void(std::size_t finished)> progress;  // now and then
+  std::function<void(std::size_t finished)> progress;  // called from time to time
 };
 
 struct SimulationResult {
