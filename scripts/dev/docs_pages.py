@@ -169,9 +169,6 @@ def part_block(what):
     return f"**{kind}.**" + (f" Source: {linked(part.source)}." if part.source else "")
 
 
-MOST_FIGURES = 3  # rows of a method's table
-
-
 def parameters_of(part):
     """A method's table of parameters. Those of every fixed tree are only on the page of tree_static."""
     tree = part_named("drafter/tree_static")
@@ -182,23 +179,21 @@ def parameters_of(part):
 
 
 def figures_block(what):
-    """A method's parameters, the first example that uses it, and its first cells of results/methods."""
+    """A method's parameters, the first example that uses it, and its cell of results/methods, of that example if there is one."""
     part = part_named(what)
     lines = ["## Parameters", "", parameters_of(part), ""]
     example = example_of(part)
     if example:
-        lines += ["## In a config", "", "```yaml", example[0], "```", "", f"From [{example[1]}](../../{example[1]}).", ""]
+        lines += ["## In a config", "", "```yaml", example[0], "```", "", f"From [{example[1].name}](../../{example[1]}).", ""]
     cells = [cell for cell in rows_of("results/methods/methods.csv") if kind_of(cell, part.kind) == part.name]
     if cells:
-        shown = list({cell["config"]: cell for cell in reversed(cells)}.values())[::-1][:MOST_FIGURES]  # the first cell of each config
+        cell = next((cell for cell in cells if example and cell["config"] == example[1].stem), cells[0])
         other = {"drafter": "verifier", "verifier": "drafter", "policy": "drafter"}[part.kind]
-        notes = ["Compare rows of one config only."] * (len(shown) > 1) + ["[All methods](../results/methods.md)."]
-        notes += [f"[All {len(cells)} cells](../../results/methods/methods.csv)."] * (len(cells) > len(shown))
-        lines += ["## Figures", "", " ".join(notes), "",
-                  f"| config | {part.kind} | {other} | tokens per round | draft passes | verified rows |", "|---|---|---|---|---|---|"]
-        lines += [f"| {cell['config']} | {cell[part.kind]} | {cell[other]}{', policy ' + cell['policy'] if cell['policy'] and part.kind != 'policy' else ''} | "
-                  f"{float(cell['tokens_per_round']):.3f} | {float(cell['draft_passes']):.3g} | {float(cell['verified_rows']):.3g} |" for cell in shown]
-        lines.append("")
+        method = f"`{cell[part.kind]}` with {other} `{cell[other]}`" + (f" and policy `{cell['policy']}`" if cell["policy"] and part.kind != "policy" else "")
+        figures = f"{float(cell['tokens_per_round']):.3f} tokens, with {float(cell['draft_passes']):.3g} draft passes and {float(cell['verified_rows']):.3g} verified rows"
+        where = "" if example and cell["config"] == example[1].stem else f" (config {cell['config']})"
+        lines += [f"Simulated{where}, a round of {method} emits {figures}. [All cells](../../results/methods/methods.csv), "
+                  "[all methods](../results/methods.md).", ""]
     return "\n".join(lines).rstrip()
 
 
