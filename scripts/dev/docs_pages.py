@@ -271,18 +271,17 @@ def calibration_table(_):
     passes = rows_of(folder / "passes.csv")
     passes = [row for row in passes if 1 < int(row["context"]) < 100]  # one context of the three
     first = {(row["model"], row["batch"], row["context"]): float(row["ms"]) for row in reversed(passes)}
-    lines = ["| model | tokens | context | ms, median | quartiles | ratio to fewest tokens | GB/s of weights |", "|---|---|---|---|---|---|---|"]
+    lines = ["| model | tokens | ms, median | ratio to fewest tokens | GB/s of weights |", "|---|---|---|---|---|"]
     for row in passes:
         ratio = float(row["ms"]) / first[row["model"], row["batch"], row["context"]]
-        lines.append(f"| {row['model']} | {row['tokens']} | {row['context']} | {float(row['ms']):.3f} | {float(row['ms_quartile_1']):.3f} to "
-                     f"{float(row['ms_quartile_3']):.3f} | {ratio:.2f} | {float(row['weight_gb_per_s']):.1f} |")
-    lines += ["", "| temperature | position | judged | alpha, by outcomes | alpha, by distributions | z |", "|---|---|---|---|---|---|"]
+        lines.append(f"| {row['model']} | {row['tokens']} | {float(row['ms']):.3f} | {ratio:.2f} | {float(row['weight_gb_per_s']):.1f} |")
+    lines += ["", "| position | judged | alpha, by outcomes | alpha, by distributions | z |", "|---|---|---|---|---|"]
     for row in (row for row in rows_of(folder / "acceptance.csv") if row["temperature"] == "1"):
-        lines.append(f"| {row['temperature']} | {row['condition']} | {row['judged']} | {float(row['alpha_outcomes']):.3f} | "
+        lines.append(f"| {row['condition']} | {row['judged']} | {float(row['alpha_outcomes']):.3f} | "
                      f"{float(row[next(name for name in row if name.startswith('alpha_') and name != 'alpha_outcomes')]):.3f} | {float(row['z']):.2f} |")
-    lines += ["", "| temperature | batch | draft length | tokens per round | tokens per second | speedup | speedup at all prompts' tokens per round |", "|---|---|---|---|---|---|---|"]
+    lines += ["", "| draft length | tokens per round | tokens per second | speedup | speedup at all prompts' tokens per round |", "|---|---|---|---|---|"]
     for row in (row for row in rows_of(folder / "speed.csv") if row["temperature"] == "1"):
-        lines.append(f"| {row['temperature']} | {row['batch']} | {row['draft_length']} | {float(row['tokens_per_round']):.3f} | {float(row['tokens_per_second']):.1f} | "
+        lines.append(f"| {row['draft_length']} | {float(row['tokens_per_round']):.3f} | {float(row['tokens_per_second']):.1f} | "
                      f"{float(row['speedup']):.2f} ± {float(row['speedup_se']):.2f} | {float(row['speedup_of_all_prompts']):.2f} |")
     return "\n".join(lines)
 
@@ -335,7 +334,7 @@ def gpu_table(_):
              f"| largest speedup | {float(best['speedup']):.2f} at batch {best['batch']}, draft length {best['draft_length']}, temperature {best['temperature']} | |"]
     for run, what in (("llama-8b-1b", "batch 1 to 16"), ("llama-8b-1b-batch-64", "batch 64")):
         rounds = [abs(100 * float(row["error"])) for row in rows_of(folder / run / "rounds.csv")]
-        lines.append(f"| {len(rounds)} rounds of Llama-3.1-8B and 3.2-1B compared with the sum of their parts, {what}, error: median, largest | {median(rounds):.1f} %, {max(rounds):.1f} % | |")
+        lines.append(f"| {len(rounds)} rounds (Llama-3.1-8B, 3.2-1B) and the sum of their parts, {what}, error: median, largest | {median(rounds):.1f} %, {max(rounds):.1f} % | |")
     shares = {row["what"]: float(row["gb_per_s"]) for row in rows_of(folder / "llama-8b-1b/bandwidth.csv")}
     lines.append(f"| memory read and copied, GB/s (data sheet: 4800) | {shares['read']:.0f}, {shares['copy']:.0f} | |")
     terms = rows_of(folder / "llama-8b-1b/terms.csv")
@@ -344,7 +343,7 @@ def gpu_table(_):
         if own:
             lines.append(f"| {name}, of a round | {span(own, '{:.1f}')} % | {goal} % |")
     peers = {row["what"]: row for row in rows_of(folder / "peers.csv")}
-    lines.append(f"| logits of a trained model in bf16 to those of transformers: size of the difference | {100 * float(peers['relative difference of logits']['specsim']):.1f} % | 2 % |")
+    lines.append(f"| logits in bf16: difference from transformers' | {100 * float(peers['relative difference of logits']['specsim']):.1f} % | 2 % |")
     return "\n".join(lines)
 
 
@@ -355,14 +354,14 @@ def measured_table(_):
         rows = [row for row in rows_of(f"results/calibration/{folder}/passes.csv") if row["model"] == "target"]
         plain = {row["context"]: float(row["ms"]) for row in rows if row["tokens"] == "1"}
         shares = [100 * float(row["weight_gb_per_s"]) / float(row["read_gb_per_s"]) for row in rows if row["tokens"] == "1"]
-        lines.append(f"| {name}: one token, weights read per second, of the bandwidth measured between its passes | {span(shares, '{:.0f}')} % | 80 % |")
+        lines.append(f"| {name}: share of the measured bandwidth that one token reaches | {span(shares, '{:.0f}')} % | 80 % |")
         if folder != "novels":
             many = {tokens: span([float(row["ms"]) / plain[row["context"]] for row in rows if row["tokens"] == tokens]) for tokens in ("4", "8")}
-            lines.append(f"| {name}: 4 and 8 tokens, times one token | {many['4']}; {many['8']} | 1.25; 1.6 |")
+            lines.append(f"| {name}: 4 and 8 tokens over one | {many['4']}; {many['8']} | 1.25; 1.6 |")
     compared = rows_of("results/llama_cpp/llama_cpp.csv")
     for precision in ("f32", "f16"):
         ratios = "; ".join(span([float(row["ratio"]) for row in compared if row["precision"] == precision and row["tokens"] == tokens]) for tokens in ("1", "4", "8"))
-        lines.append(f"| compared with llama.cpp on the same weights, one thread, {precision.upper()}: time of 1, 4 and 8 tokens, ratio | {ratios} | |")
+        lines.append(f"| time over llama.cpp's, one thread, {precision.upper()}: 1, 4 and 8 tokens | {ratios} | |")
     return "\n".join(lines)
 
 
