@@ -207,7 +207,7 @@ function map(answer: Answer, batch: number, context: number): HTMLElement | null
       Plot.cell(cells.filter((cell) => cell.batch === batch && cell.context === context), { x: "batch", y: "context", fill: "none", stroke: "currentColor", strokeWidth: 2 }),
     ],
   });
-  return figure("Best draft length by batch and context", `${cells.filter((cell) => cell.known && cell.best > 0).length} of ${cells.length} places speculate`, picture, h("p", { class: "note" }, "Colour: speedup. –: plain decoding is best. ×: does not fit into memory, or is not covered."));
+  return figure("Best draft length by batch and context", `${cells.filter((cell) => cell.known && cell.best > 0).length} of ${cells.length} places speculate`, picture, h("p", { class: "note" }, "Colour: speedup. –: plain decoding is best. ×: does not fit into memory, or is outside the measured range."));
 }
 
 const gib = (bytes: number): string => fixed(bytes / 2 ** 30, 2);

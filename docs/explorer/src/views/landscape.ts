@@ -36,7 +36,7 @@ function picture(answer: Answer, alpha: number): HTMLElement {
         y1: (d: Point) => d.draft_length - 0.5,
         y2: (d: Point) => d.draft_length + 0.5,
         fill: (d: Point) => speedupColour(d.speedup, largest),
-        title: (d: Point) => `α ${d.alpha.toFixed(3)}, draft length ${d.draft_length}\nspeedup ${fixed(d.speedup, 3)}, ${fixed(d.tokens_per_round, 3)} tokens a round\nof a round: draft ${percent(d.draft / (d.draft + d.verify + d.other))}, verify ${percent(d.verify / (d.draft + d.verify + d.other))}, other ${percent(d.other / (d.draft + d.verify + d.other))}`,
+        title: (d: Point) => `α ${d.alpha.toFixed(3)}, draft length ${d.draft_length}\nspeedup ${fixed(d.speedup, 3)}, ${fixed(d.tokens_per_round, 3)} tokens per round\nof a round: draft ${percent(d.draft / (d.draft + d.verify + d.other))}, verify ${percent(d.verify / (d.draft + d.verify + d.other))}, other ${percent(d.other / (d.draft + d.verify + d.other))}`,
         tip: true,
       }),
       Plot.line(even, { x: "alpha", y: "draft_length", stroke: "currentColor", strokeWidth: 2, strokeDasharray: "5 4" }),

@@ -415,7 +415,7 @@ export const serve: View = {
         ...(settings.by === "gpu"
           ? modelFields(place, changed)
           : [
-              slider({ label: "Target's pass, whatever it holds, ms", name: "fixed", min: 1, max: 60, step: 0.1, value: Number(settings.fixed), change: set("fixed") }),
+              slider({ label: "Fixed time of a target pass, ms", name: "fixed", min: 1, max: 60, step: 0.1, value: Number(settings.fixed), change: set("fixed") }),
               slider({ label: "for each new token, ms", name: "token", min: 0, max: 0.5, step: 0.005, value: Number(settings.token), change: set("token") }),
               slider({ label: "for a thousand cached tokens, ms", name: "cached", min: 0, max: 1, step: 0.001, value: Number(settings.cached), change: set("cached") }),
               slider({ label: "Draft's pass, ms", name: "draftfixed", min: 0, max: 10, step: 0.1, value: Number(settings.draftfixed), change: set("draftfixed") }),

@@ -1,12 +1,12 @@
-"""Speculative decoding, simulated with the exact algorithm, priced on a GPU, held against theory.
+"""Simulates speculative decoding with the exact algorithm, estimates its latency on a GPU, and compares results with theory.
 
     import specsim
     result = specsim.run("configs/quickstart.yaml", rounds=1e5)
     result["tokens_per_round"]           # a NumPy array, one value per cell
     result.to_pandas()
 
-The core of the program runs inside: results are those of `specsim run`, bit for bit. What is wrong with an input is raised as
-InputError with the message that the program prints. Ctrl-C stops a run; other threads of Python go on while one works.
+The package contains the program's core: results are those of `specsim run`, bit for bit. Wrong input raises InputError with the
+program's message. Ctrl-C stops a run. Other Python threads continue during a run.
 """
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ Progress = Callable[[float, float], None]
 
 
 class Rule(Protocol):
-    """What a verification rule in Python is: an object with `accept`, and `residual` if it likes.
+    """A verification rule in Python: an object with a method `accept`, and optionally `residual`.
 
     `accept(target, draft, token)` is the probability with which the draft token is accepted, given both distributions at its
-    position (NumPy arrays). `residual(target, draft)` are weights of the final token's distribution after a rejection; without it
-    they are max(0, target - draft * accept), which makes every rule lossless that accepts no more of a token than the target has.
+    position (NumPy arrays). `residual(target, draft)` returns the weights of the final token's distribution after a rejection. The
+    default is max(0, target - draft * accept): a rule is then lossless if it accepts no more of any token than the target has.
     """
 
     def accept(self, target: np.ndarray, draft: np.ndarray, token: int) -> float: ...
@@ -89,8 +89,8 @@ class Output:
         return self.tables[0]
 
     def __getitem__(self, name: str) -> Any:
-        """A column of the first table that has it, as an array; else what stands in the row of this name: its number, where it
-        begins with one, as theory(...)["speedup"]."""
+        """A column of the first table that has it, as an array. Otherwise the value of the row of this name, as a number if it
+        begins with one: theory(...)["speedup"]."""
         for table in self.tables:
             if name in table.columns:
                 return table[name]
@@ -180,11 +180,11 @@ def _settings(set: Mapping[str, Any] | None, overrides: Mapping[str, Any]) -> li
 
 def run(config: Config, *, set: Mapping[str, Any] | None = None, seed: int | None = None, threads: int | None = None,  # noqa: A002
         progress: Progress | None = None, **overrides: Any) -> Result:
-    """Simulates every cell of an experiment and holds it against theory where there is some.
+    """Simulates every cell of an experiment and compares it with theory, if a theory covers it.
 
     config: the path of a YAML file, or a dict of the same keys. set: values of the config by path ({"pair.draft.value": 0.6};
-    "sweep.PATH" is an axis); keywords are the same, with __ for a dot (decode__drafter__draft_length=4). threads: all cores unless
-    told; results do not depend on it. progress(done, all): rounds, several times a second.
+    "sweep.PATH" is an axis); keywords are the same, with __ for a dot (decode__drafter__draft_length=4). threads: default: all
+    cores; results do not depend on it. progress(done, all): called with numbers of rounds several times per second.
     """
     is_file = not isinstance(config, Mapping)
     text = os.fspath(config) if is_file else json.dumps(config, default=_plain)
@@ -236,7 +236,7 @@ def check(config: Config, **options: Any) -> Output:
 
 
 def audit(config: Config, **options: Any) -> Output:
-    """`specsim audit`: exact enumeration of the verifier on a small vocabulary. .agrees: as lossless as it claims to be."""
+    """`specsim audit`: exact enumeration of the verifier on a small vocabulary. .agrees: the verifier is as lossless as declared."""
     return _of_config("audit", config, options)
 
 
@@ -281,8 +281,8 @@ class rule:  # noqa: N801: it is used as a statement
         with specsim.rule("mine", MyRule()):
             specsim.audit({... "decode": {"drafter": {...}, "verifier": "mine"}})
 
-    lossless: what the rule says of itself; audit and check find out. A rule that accepts by calls into Python is for prototyping:
-    they are made once a pair of distributions, not once a round.
+    lossless: whether the rule is declared lossless; audit and check test it. Rules in Python are for prototyping. They are called
+    once per pair of distributions, not once per round.
     """
 
     def __init__(self, name: str, rule: Rule, *, lossless: bool = True) -> None:
