@@ -36,7 +36,8 @@ std::vector<config::Parameter> roofline_parameters() {
       {"draft_hardware",
        config::Type::value,
        "",
-       "a GPU of the draft's own, as hardware: a whole model drafts there, and token ids travel between the two; default: the "
+       "a separate GPU for the draft, as hardware: a whole model drafts there, and token ids travel between the two; default: "
+       "the "
        "draft "
        "shares the target's GPUs",
        {},
