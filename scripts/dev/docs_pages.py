@@ -123,18 +123,15 @@ def methods_table(_):
     for title, group in grouped:
         if not group:
             continue
-        lines += [f"### {title}", "", "| method | what it is |", "|---|---|"]
-        lines += [f"| [`{part.name}`]({part.page}) | {what_it_is(part)} |" for part in group]
+        lines += [f"### {title}", ""]
+        lines += [f"- [`{part.name}`]({part.page}): {what_it_is(part)}." for part in group]
         lines.append("")
     return "\n".join(lines).rstrip()
 
 
 def policies_table(_):
-    lines = ["| policy | what it does |", "|---|---|"]
-    for part in parts(REFERENCE.read_text()).values():
-        if part.kind == "policy":
-            lines.append(f"| [`{part.name}`]({part.page}) | {what_it_is(part)} |")
-    return "\n".join(lines)
+    policies = [part for part in parts(REFERENCE.read_text()).values() if part.kind == "policy"]
+    return "\n".join(f"- [`{part.name}`]({part.page}): {what_it_is(part)}." for part in policies)
 
 
 def example_of(part):
@@ -192,8 +189,7 @@ def figures_block(what):
         method = f"`{cell[part.kind]}` with {other} `{cell[other]}`" + (f" and policy `{cell['policy']}`" if cell["policy"] and part.kind != "policy" else "")
         figures = f"{float(cell['tokens_per_round']):.3f} tokens, with {float(cell['draft_passes']):.3g} draft passes and {float(cell['verified_rows']):.3g} verified rows"
         where = "" if example and cell["config"] == example[1].stem else f" (config {cell['config']})"
-        lines += [f"Simulated{where}, a round of {method} emits {figures}. [All cells](../../results/methods/methods.csv), "
-                  "[all methods](../results/methods.md).", ""]
+        lines += [f"Simulated{where}, a round of {method} emits {figures}. [All methods](../results/methods.md).", ""]
     return "\n".join(lines).rstrip()
 
 
@@ -308,12 +304,12 @@ def validation_table(_):
         return 100 * (off - (sum(float(row["measured_judging_s"]) for row in rows) if "target" in names else 0)) / whole
     return "\n".join([
         "| | measured | goal |", "|---|---|---|",
-        f"| time of {len(rows)} runs, error of the prediction: median, largest | {median(map(abs, errors)):.1f} %, {max(map(abs, errors)):.1f} % | 3 %, 8 % |",
+        f"| time of {len(rows)} runs, error: median, largest | {median(map(abs, errors)):.1f} %, {max(map(abs, errors)):.1f} % | 3 %, 8 % |",
         f"| predicted too long | {longer} of {len(rows)}, {sum(errors) / len(errors):+.1f} % on average; {len(plain)} runs without a draft: {sum(plain) / len(plain):+.1f} % | |",
         f"| mean error of the runs of one temperature and batch | {min(means):+.1f} to {max(means):+.1f} % | |",
-        f"| predicted minus measured, of the time of all runs | target passes with judging {part_off('target'):+.1f} %, draft passes {part_off('first_draft', 'other_drafts'):+.1f} % | |",
+        f"| predicted minus measured, all runs | target passes with judging {part_off('target'):+.1f} %, draft passes {part_off('first_draft', 'other_drafts'):+.1f} % | |",
         f"| standard error of one such error, median | {median(100 * float(row['timing_noise']) for row in rows):.1f} % | |",
-        f"| tokens per round of held-out prompts inside the 99 % interval | {sum(row['inside_99'] == '1' for row in judged)} of {len(judged)} pairs of temperature and draft length, "
+        f"| tokens per round of held-out prompts inside the 99 % interval | {sum(row['inside_99'] == '1' for row in judged)} of {len(judged)}, "
         f"off by up to {max(gaps):.1f} % | all |",
         f"| speedup (time and acceptance), error: median, largest | {median(speedups_off):.1f} %, {max(speedups_off):.1f} % | |",
         f"| tokens per round by one alpha instead of the trace | up to {max(iid):.1f} % off | |"])
