@@ -2,7 +2,7 @@
 """Fits the kernel times of configs/kernels to tables of measured kernels.
 
     scripts/kernels/fit_kernels.py TABLES --out configs/kernels [--report FILE.csv] [--only KIND] [--gpu NAME]
-    scripts/kernels/fit_kernels.py TABLE.csv --only KIND --source TEXT --keep configs/kernels --out FOLDER
+    scripts/kernels/fit_kernels.py TABLE.csv --only KIND --source TEXT --existing configs/kernels --out FOLDER
 
 `specsim kernels TABLE.csv --fit --out FOLDER` runs the second form. It writes the fits of one table to FOLDER/GPU.kernels.yaml, together with
 the built-in fits of all other kinds (those that the GPU's file names), and FOLDER/GPU.yaml, a GPU of that name with those fits.
@@ -473,9 +473,9 @@ def main():
     parser.add_argument("--corrections", action="store_true", help="figures stay as the files in --out have them, corrections alone are fitted")
     parser.add_argument("--report", help="a .csv of the errors on held-out shapes by kind, GPU, dtype and rows")
     parser.add_argument("--source", help="where one table is from")
-    parser.add_argument("--keep", help="with one table: the folder of the fits that stay for kinds that the table lacks")
+    parser.add_argument("--existing", help="with one table: the folder of the fits that stay for kinds that the table lacks")
     options = parser.parse_args()
-    if os.path.isfile(options.tables) and (len(options.only or []) != 1 or not options.source or not options.keep):
+    if os.path.isfile(options.tables) and (len(options.only or []) != 1 or not options.source or not options.existing):
         parser.error("one table needs --only KIND, --source and the folder of the fits that stay (see --help)")
     hardware = read_hardware(options.hardware)
     by_gpu = {}
@@ -512,7 +512,7 @@ def main():
             kept = path if options.only and os.path.exists(path) else None  # fits of kinds that are not fitted now stay
             write(path, gpu, ordered, beside=kept)
             continue
-        shipped = os.path.join(options.keep, hardware[gpu]["kernels"] + ".yaml")  # a GPU of the same chip may use another GPU's file
+        shipped = os.path.join(options.existing, hardware[gpu]["kernels"] + ".yaml")  # a GPU of the same chip may use another GPU's file
         from_shipped = os.path.exists(shipped)
         source = options.source + (f"; other kernels: {SHIPPED}" if from_shipped else "")
         write(os.path.join(options.out, gpu + ".kernels.yaml"), gpu, ordered, "'" + source.replace("'", "''") + "'" if source.isprintable() else yaml_text(source), shipped if from_shipped else None)
