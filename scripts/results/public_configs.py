@@ -79,9 +79,9 @@ def counted(specsim, what):
     answer = subprocess.run([specsim, "describe", what], capture_output=True, text=True)
     if answer.returncode != 0:
         return None, answer.stderr.strip().splitlines()[0], 0.0
-    found = re.search(r"\btotal\s+([\d.]+)B", answer.stdout)
+    found = re.search(r"^ +total +([\d.]+)", answer.stdout, re.MULTILINE)
     notes = [line.strip() for line in answer.stdout.splitlines() if "assumed:" in line]
-    head = re.search(r"^ +LM head +([\d.]+)B", answer.stdout, re.MULTILINE)
+    head = re.search(r"^ +LM head +([\d.]+)", answer.stdout, re.MULTILINE)
     tied = head is not None and "  embeddings" not in answer.stdout
     return 1e9 * float(found.group(1)), "; ".join(notes), 1e9 * float(head.group(1)) if tied else 0.0
 
