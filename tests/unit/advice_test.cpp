@@ -189,11 +189,11 @@ TEST_CASE("engines: GPUs that share the experts", "[plan][engines]") {
   CHECK(plan::gpus_of(d) == 8.0);
   CHECK(holds(list[0], " --data-parallel-size 8 --enable-expert-parallel "));
   CHECK(holds(list[1], " --tp 8 --dp 8 --enable-dp-attention --ep 8 --max-running-requests 128 "));  // of all GPUs
-  CHECK(holds(list[2], "no: it has no GPUs that share the experts"));
+  CHECK(holds(list[2], "no: it does not support GPUs that share the experts"));
   CHECK(holds(list[3], "'{enable_attention_dp: true, "));
   CHECK(holds(list[3], " --tp_size 8 --ep_size 8 --max_batch_size 16 "));
   // Mutant: n-grams go to SGLang too, which refuses them with --enable-dp-attention.
-  CHECK(holds(answers(deployment(preset("deepseek-v3", ", expert_parallel: 8"), "none"))[1], "no: it drafts by EAGLE heads"));
+  CHECK(holds(answers(deployment(preset("deepseek-v3", ", expert_parallel: 8"), "none"))[1], "no: with --enable-dp-attention"));
 }
 
 TEST_CASE("engines: a server without speculation is started as one with it", "[plan][engines]") {
