@@ -78,7 +78,7 @@ with tempfile.TemporaryDirectory() as folder:
     specsim("kernels", table, "--out", os.path.join(folder, "path"))
     assert middle("path") == middle("own"), middle("path")
     refused = specsim("kernels", table, "--out", os.path.join(folder, "none"), "--hardware", "rtx-4090", status=2)
-    assert "--hardware: no row is on this GPU" in refused, refused
+    assert "--hardware: no row was measured on this GPU" in refused, refused
     with open(table, "w", encoding="utf-8") as file:
         file.write(text.replace("h100-sxm,", "nowhere.yaml,"))
     refused = specsim("kernels", table, "--out", os.path.join(folder, "none"), status=2)

@@ -359,7 +359,7 @@ def main():
     for setting in SETTINGS:
         chosen(*setting)
     _, out, _ = run("choose", "--target", "llama-3.1-8b", "--hardware", "h100-sxm", "--users", "2", "--kv-bits", "3", "--requests", "20", "--draft", "none")
-    expect(f"a cache of 3 bits: {out}", re.search(r"^start: vLLM .* cannot run this plan: it has no cache of 3 bits", out, re.MULTILINE))
+    expect(f"a cache of 3 bits: {out}", re.search(r"^start: vLLM .* cannot run this (?:plan|setting): it has no cache of 3 bits", out, re.MULTILINE))
     _, out, _ = run("plan", "--hardware", "rtx-5090", "--target", "llama-3.1-8b", "--draft", "eagle3-llama-3.1-8b", "--engine", "llama_cpp", "--alpha", "0.8")
     expect(f"plan for llama.cpp: {out}", "\nstart: llama-server " in out)
     print(f"{len(lines)} commands, the memory of {weighed} of them")
