@@ -193,9 +193,10 @@ ExitCode fit_kernels(const std::string& path, const cost::EstimatedKernels& tabl
   fs::create_directories(fitted, error);
   if (error) throw IoError(fmt::format("{} cannot be created: {}", fitted.string(), error.message()));
   const fs::path configs = fs::path(resources_folder()) / "configs";
-  const int status = run_script("scripts/kernels/fit_kernels.py", {path, "--only", cost::kernel_kind_name(table.kind), "--source",
-                                                                   path, "--existing", (configs / "kernels").string(), "--hardware",
-                                                                   (configs / "hardware").string(), "--out", fitted.string()});
+  const int status =
+      run_script("scripts/kernels/fit_kernels.py",
+                 {path, "--only", cost::kernel_kind_name(table.kind), "--source", path, "--existing",
+                  (configs / "kernels").string(), "--hardware", (configs / "hardware").string(), "--out", fitted.string()});
   constexpr int kNothingToFit = 3;
   if (status == kNothingToFit)
     throw BadInput({path, 0, 0},
