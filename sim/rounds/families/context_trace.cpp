@@ -131,9 +131,8 @@ ContextEntry trace_context() {
         for (const AcceptanceRecord& request : recording.requests)
           for (const RecordedPair& pair : request.positions) vocab = std::max(vocab, pair.target.size());
         if (vocab > static_cast<std::size_t>(builder.vocab()))
-          diagnostics.add(
-              arguments.where("file"),
-              fmt::format("recorded distributions over {} tokens, allowed by pair.vocab: {}", vocab, builder.vocab()));
+          diagnostics.add(arguments.where("file"), fmt::format("recorded distributions over {} tokens, allowed by pair.vocab: {}",
+                                                               vocab, builder.vocab()));
         if (diagnostics.list().size() != before) return model;
         model.pairs.reserve(recording.positions);
         for (AcceptanceRecord& request : recording.requests) {
@@ -144,7 +143,8 @@ ContextEntry trace_context() {
             add_pair(std::make_unique<RecordedDistribution>(std::move(pair.target)),
                      std::make_unique<RecordedDistribution>(std::move(pair.draft)), model);
         }
-        model.process = std::make_unique<TraceProcess>(recording.positions, std::move(recording.starts), recording.acceptance_only);
+        model.process =
+            std::make_unique<TraceProcess>(recording.positions, std::move(recording.starts), recording.acceptance_only);
         return model;
       }};
 }
