@@ -83,7 +83,10 @@ TEST_CASE("a policy remembers the requests that run, and no others", "[serve]") 
     for (const char* const kind :
          {"kind: by_request, draft_length: 3, window: 4", "kind: adaptive, policy: additive, longest: 6"}) {
       INFO(scheduler << ", " << kind);
-      load::ServeExperiment experiment = tests::server(tests::crowded(tests::drafting(kind, kSure), scheduler));
+      std::string text = tests::crowded(tests::drafting(kind, kSure), scheduler);
+      if (const std::size_t at = text.find("sglang, max_num_seqs"); at != std::string::npos)
+        text.replace(at, 20, "sglang, max_running_requests");
+      load::ServeExperiment experiment = tests::server(text);
       Watched::Counts counts;
       experiment.speculation->policy = [&, own = experiment.speculation->policy](const serve::PolicySetting& setting) {
         return std::make_unique<Watched>(own(setting), counts);

@@ -184,13 +184,17 @@ def main():
     parts = {kind: {line.split()[0] for line in subprocess.run([SPECSIM, "list", kind], capture_output=True, text=True, check=True).stdout.splitlines()[1:]}
              for kind in ("drafter", "verifier")}
     name = lambda part: part if isinstance(part, str) else part["kind"]
-    # saguaro drafts on a GPU of its own, which servers here do not have: refused, as tests/exact/outcome_cache_test.cpp's placements are.
+    # saguaro drafts on its own GPU, which servers here do not have.
     checks.exact("drafters that are served", {name(drafter) for drafter, *_ in METHODS.values()}, parts["drafter"] - {"saguaro"})
     checks.exact("verifiers that are served", {name(verifier) for _, verifier, *_ in METHODS.values()}, parts["verifier"])
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         bench = Bench(folder, False)
         expected = {method: judge(folder, bench, checks, method) for method in METHODS}
+        path = folder / "saguaro.yaml"
+        path.write_text(json.dumps({**served("tree, recursive", 3, 8, OUTPUT), "decode": {"drafter": {"kind": "saguaro", "draft_length": 3}, "verifier": "token"}}))
+        refused = subprocess.run([SPECSIM, "serve", str(path)], capture_output=True, text=True, check=False)
+        checks.exact("saguaro is refused", (refused.returncode, "drafter saguaro prepares rounds on a GPU of its own" in refused.stderr), (2, True))
         # Other schedulers take the same rounds, including an asynchronous one.
         for scheduler in ({"kind": "vllm_v1"}, {"kind": "sglang"}, {"kind": "trtllm"}, {"kind": "static", "batch": 4}):
             run = bench.run(served("tree, recursive", 3, 800, OUTPUT, scheduler))

@@ -153,10 +153,7 @@ std::vector<std::string> slower_than_plain(const ModelKernels& kernels, const Mo
     double sum = 0.0;
     PassRows of;
     of.computed = of.tokens = of.expert_rows = rows;
-    of.logits = 0.0;
-    std::vector<ProductGroup> groups = product_operations(model, of);
-    groups.pop_back();  // parameters before and after the layers
-    for (const ProductGroup& group : groups)
+    for (const ProductGroup& group : layer_products(model, of))
       for (const Operation& operation : group.operations) {
         const auto* const work = std::get_if<ProductWork>(&operation.work);
         if (work == nullptr || operation.stream == Stream::routed_experts || work->type.bits != model.weight_bits) continue;

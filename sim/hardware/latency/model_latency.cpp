@@ -45,13 +45,22 @@ double attention_times(const ServerFactors& factors, const AttentionWork& work) 
 
 }  // namespace
 
-// Numbers of rows as they are computed.
 struct ModelLatency::Layout {
   PassRows rows;
-  double wanted = 0.0;    // without padding
   double gathered = 0.0;  // rows that other GPUs send to this GPU's experts
   bool captured = false;  // the pass is a graph
 };
+
+ModelLatency::RowsTime& ModelLatency::RowsTime::operator+=(const RowsTime& other) {
+  products += other.products;
+  streaming += other.streaming;
+  experts += other.experts;
+  communication += other.communication;
+  small_kernels += other.small_kernels;
+  sampling += other.sampling;
+  work.add(1.0, other.work);
+  return *this;
+}
 
 ModelLatency::ModelLatency(const Deployment& deployment, Role role)
     : deployment_(deployment),
@@ -77,13 +86,14 @@ ModelLatency::Request ModelLatency::request(const Pass& pass) const {
 
 PassTime ModelLatency::pass(const Pass& pass) const {
   const Request asked = request(pass);
-  PassTime whole = time(asked);
+  PassWork work;
+  PassTime whole = time(asked, &work);
   const bool verifies = role_ == Role::target && pass.tokens > 1.0 && pass.logits >= pass.tokens;
   if (verifies && plans_) {
     whole.host += pieces_wait_seconds(deployment_.engine.host, model_.layers, model_.linear_layers,
                                       whole.total() - 1e-6 * deployment_.engine.host.plan_us);  // launches follow planning
   }
-  return powered(asked, whole);
+  return powered(whole, work);
 }
 
 PassTime ModelLatency::mixed_pass(const Segment& prompts, const Segment& decoding, double logits,
@@ -93,14 +103,13 @@ PassTime ModelLatency::mixed_pass(const Segment& prompts, const Segment& decodin
     if (segment->sequences > 0.0)
       request.groups.push_back({segment->sequences, segment->cached / segment->sequences, segment->rows / segment->sequences,
                                 segment->pairs / segment->rows, segment == &prompts, 1.0});
-  return powered(request, time(request));
+  PassWork work;
+  const PassTime whole = time(request, &work);
+  return powered(whole, work);
 }
 
-PassTime ModelLatency::powered(const Request& request, const PassTime& time) const {
-  if (!deployment_.hardware.power) return time;
-  PassWork work = products(layout(request).rows).work;
-  each_attention(request, [&](const Operation& operation) { work.add(operation.count, work_of(operation)); });
-  return with_energy(deployment_.hardware, time, work);
+PassTime ModelLatency::powered(const PassTime& time, const PassWork& work) const {
+  return deployment_.hardware.power ? with_energy(deployment_.hardware, time, work) : time;
 }
 
 double ModelLatency::verified_rows(const Request& request) {
@@ -117,19 +126,21 @@ double ModelLatency::prompt_share(const Request& request) {
   return rows / request.rows;
 }
 
+double ModelLatency::wanted_rows(const Request& request) { return std::ceil(request.rows - 1e-9); }
+
 ModelLatency::Layout ModelLatency::layout(const Request& request) const {
   Layout layout;
-  layout.wanted = std::ceil(request.rows - 1e-9);
-  const std::optional<double> captured = captured_rows(deployment_.engine, std::max(layout.wanted, request.peers.widest));
+  const double wanted = wanted_rows(request);
+  const std::optional<double> captured = captured_rows(deployment_.engine, std::max(wanted, request.peers.widest));
   layout.captured = captured.has_value();
   PassRows& rows = layout.rows;
-  rows.computed = captured.value_or(layout.wanted);
+  rows.computed = captured.value_or(wanted);
   rows.logits = std::ceil(request.logits - 1e-9);
   rows.continued = request.continued;
   const double others = model_.expert_parallel - 1.0;
-  const double other_rows = others == 0.0 ? 0.0 : request.peers.rows.value_or(others * layout.wanted);
+  const double other_rows = others == 0.0 ? 0.0 : request.peers.rows.value_or(others * wanted);
   layout.gathered = captured ? others * rows.computed : other_rows;
-  rows.tokens = layout.wanted + other_rows;
+  rows.tokens = wanted + other_rows;
   rows.expert_rows = rows.computed + layout.gathered;
   if (role_ == Role::draft && model_.markov_rank > 0.0) {
     rows.markov_sequences = request.sequences;
@@ -184,51 +195,74 @@ double ModelLatency::group_seconds(const ProductGroup& group, double rows, doubl
   return group.layers * (main + (together ? std::max(shared, routed + std::min(shared, sharing)) : shared + routed));
 }
 
-ModelLatency::Products ModelLatency::products(const PassRows& rows) const {
+ModelLatency::RowsTime ModelLatency::rows_time(const Layout& layout) const {
+  const PassRows& rows = layout.rows;
   const std::lock_guard lock(mutex_);
-  const auto [at, fresh] = kept_.try_emplace(rows);
-  if (!fresh) return at->second;
-  const auto all = [&](const PassRows& of) {
-    Products sum;
-    for (const ProductGroup& group : product_operations(model_, of)) {
-      sum.total += group_seconds(group, of.computed, &sum.experts);
-      for (const Operation& operation : group.operations) sum.work.add(group.layers * operation.count, work_of(operation));
-    }
-    return sum;
-  };
-  Products sum = all(rows);
-  PassRows one = rows;
-  one.logits = std::min(1.0, rows.logits);
-  one.expert_rows = one.computed = 1.0;
-  one.markov_sequences = std::min(1.0, rows.markov_sequences);
-  sum.streaming = std::min(sum.total, all(one).total);
-  at->second = sum;
-  return sum;
+  const auto [layers, new_layers] = kept_layers_.try_emplace(
+      {rows.computed, rows.tokens, rows.expert_rows, layout.gathered, rows.continued ? 1.0 : 0.0, layout.captured ? 1.0 : 0.0});
+  if (new_layers) layers->second = layers_time(layout);
+  const auto [logits, new_logits] = kept_logits_.try_emplace({rows.logits, rows.markov_sequences, rows.markov_positions});
+  if (new_logits) logits->second = logits_time(rows);
+  RowsTime time = layers->second;
+  time += logits->second;
+  return time;
 }
 
-PassTime ModelLatency::time(const Request& request) const {
+ModelLatency::RowsTime ModelLatency::layers_time(const Layout& layout) const {
+  const PassRows& rows = layout.rows;
+  RowsTime time;
+  for (const ProductGroup& group : layer_products(model_, rows)) {
+    time.products += group_seconds(group, rows.computed, &time.experts);
+    for (const Operation& operation : group.operations) time.work.add(group.layers * operation.count, work_of(operation));
+  }
+  PassRows one = rows;
+  one.expert_rows = one.computed = 1.0;
+  double of_experts = 0.0;
+  for (const ProductGroup& group : layer_products(model_, one)) time.streaming += group_seconds(group, 1.0, &of_experts);
+  for (const Operation& operation :
+       remaining_operations(model_, deployment_, layer_kernels_, rows, layout.gathered, layout.captured)) {
+    const double seconds = operation.count * kernels_.seconds(operation);
+    (operation.part == PassPart::communication ? time.communication : time.small_kernels) += seconds;
+  }
+  return time;
+}
+
+ModelLatency::RowsTime ModelLatency::logits_time(const PassRows& rows) const {
+  RowsTime time;
+  const ProductGroup group = logit_products(model_, rows);
+  time.products = group_seconds(group, rows.logits, &time.experts);
+  for (const Operation& operation : group.operations) time.work.add(operation.count, work_of(operation));
+  PassRows one = rows;
+  one.logits = std::min(1.0, rows.logits);
+  one.markov_sequences = std::min(1.0, rows.markov_sequences);
+  time.streaming = group_seconds(logit_products(model_, one), one.logits, &time.experts);
+  const Operation sampling = sampling_operation(model_, deployment_.engine, rows.logits);
+  time.sampling = sampling.count * kernels_.seconds(sampling);
+  return time;
+}
+
+PassTime ModelLatency::time(const Request& request, PassWork* work) const {
   const Layout at = layout(request);
-  const Products multiplied = products(at.rows);
+  const double wanted = wanted_rows(request);
+  const RowsTime by_rows = rows_time(at);
   PassTime time;
-  time.weights = multiplied.streaming;
-  time.compute = multiplied.total - multiplied.streaming;
-  time.experts = multiplied.experts;
+  time.weights = std::min(by_rows.products, by_rows.streaming);
+  time.compute = by_rows.products - time.weights;
+  time.experts = by_rows.experts;
+  time.communication = by_rows.communication;
+  time.launch = by_rows.small_kernels;
+  time.sampling = by_rows.sampling;
+  *work = by_rows.work;
   const bool tuned = deployment_.engine.tuned.has_value();
   const ServerFactors factors = tuned ? deployment_.engine.tuned->mean : ServerFactors();
   if (tuned) scale_products(factors, prompt_share(request), time);
   each_attention(request, [&](const Operation& operation) {
+    if (deployment_.hardware.power) work->add(operation.count, work_of(operation));
     const double seconds = operation.count * kernels_.seconds(operation);
     time.kv += tuned ? attention_times(factors, std::get<AttentionWork>(operation.work)) * seconds : seconds;
   });
   for (const Operation& operation : state_operations(model_, deployment_, request.groups))
     time.kv += (tuned ? factors.times(Factor::attention) : 1.0) * operation.count * kernels_.seconds(operation);
-  for (const Operation& operation :
-       remaining_operations(model_, deployment_, layer_kernels_, at.rows, at.gathered, at.captured)) {
-    const double seconds = operation.count * kernels_.seconds(operation);
-    (operation.part == PassPart::communication   ? time.communication
-     : operation.part == PassPart::small_kernels ? time.launch
-                                                 : time.sampling) += seconds;
-  }
   if (tuned) {
     time.communication *= factors.times(Factor::communication);
     time.launch *= factors.times(Factor::products);
@@ -237,12 +271,12 @@ PassTime ModelLatency::time(const Request& request) const {
   const HostTime& host = deployment_.engine.host;
   if (role_ == Role::target) time.launch += 1e-6 * host.step_us;
   if (model_.offload) {  // the next layer comes over the link while this one is computed
-    const double met = model_.experts > 0.0 ? expected_experts(model_.experts, model_.experts_per_token, at.wanted) : 0.0;
+    const double met = model_.experts > 0.0 ? expected_experts(model_.experts, model_.experts_per_token, wanted) : 0.0;
     const double link = model_.offload->share * model_.layer_bytes(met) / model_.tensor_parallel / model_.offload->bandwidth;
     time.weights += std::max(0.0, link - time.total());
   }
   if (role_ == Role::target) {
-    const HostSeconds seconds = target_host_seconds(host, request.sequences, at.wanted, request.clients, time.total());
+    const HostSeconds seconds = target_host_seconds(host, request.sequences, wanted, request.clients, time.total());
     time.host = seconds.idle + factors.seconds(Factor::step) + factors.seconds(Factor::sequence) * request.sequences +
                 factors.seconds(Factor::row) * verified_rows(request);
     time.overlapped = seconds.overlapped;
@@ -337,6 +371,7 @@ std::vector<ExplainedOperation> ModelLatency::explain(const Pass& pass) const {
   for (const Operation& operation : state_operations(model_, deployment_, asked.groups)) add(operation, operation.count);
   for (const Operation& operation : remaining_operations(model_, deployment_, layer_kernels_, at.rows, at.gathered, at.captured))
     add(operation, operation.count);
+  add(sampling_operation(model_, deployment_.engine, at.rows.logits), 1.0);
   const PassTime whole = this->pass(pass);
   list.push_back({"host", plural(asked.sequences, "sequence"), 1.0, "host time", "engine " + deployment_.engine.name, whole.host,
                   std::nullopt});

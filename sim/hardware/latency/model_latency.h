@@ -8,9 +8,13 @@
 #include "sim/hardware/latency/kernel_choice.h"
 #include "sim/hardware/latency/pass_operations.h"
 
-#include <map>
+#include <boost/functional/hash.hpp>
+
+#include <array>
+#include <cstddef>
 #include <mutex>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace specsim::cost {
@@ -47,20 +51,30 @@ class ModelLatency {
     OtherEngines peers;
     bool continued = false;  // as in Pass
   };
-  struct Layout;  // rows as they are computed
-  struct Products {
-    double total = 0.0;
-    double streaming = 0.0;  // its part that one row would take, in the same experts
-    double experts = 0.0;    // its part due to experts
-    PassWork work;
+  struct Layout;  // numbers of rows as they are computed
+  // Seconds of what depends on numbers of rows and not on their contexts.
+  struct RowsTime {
+    double products = 0.0;
+    double streaming = 0.0;  // the products of one row that meets the same experts
+    double experts = 0.0;    // the part of products due to experts
+    double communication = 0.0;
+    double small_kernels = 0.0;
+    double sampling = 0.0;
+    PassWork work;  // of the products
+    RowsTime& operator+=(const RowsTime& other);
   };
+  template <std::size_t N>
+  using Kept = std::unordered_map<std::array<double, N>, RowsTime, boost::hash<std::array<double, N>>>;
   [[nodiscard]] Request request(const Pass& pass) const;
   [[nodiscard]] static double verified_rows(const Request& request);  // of sequences that verify drafts
   [[nodiscard]] static double prompt_share(const Request& request);
+  [[nodiscard]] static double wanted_rows(const Request& request);  // without padding
   [[nodiscard]] Layout layout(const Request& request) const;
-  [[nodiscard]] PassTime time(const Request& request) const;
-  [[nodiscard]] PassTime powered(const Request& request, const PassTime& time) const;  // under the power limit
-  [[nodiscard]] Products products(const PassRows& rows) const;
+  [[nodiscard]] PassTime time(const Request& request, PassWork* work) const;         // `work`: of its products and attention
+  [[nodiscard]] PassTime powered(const PassTime& time, const PassWork& work) const;  // under the power limit
+  [[nodiscard]] RowsTime rows_time(const Layout& layout) const;
+  [[nodiscard]] RowsTime layers_time(const Layout& layout) const;
+  [[nodiscard]] RowsTime logits_time(const PassRows& rows) const;
   [[nodiscard]] double group_seconds(const ProductGroup& group, double rows, double* experts) const;
   // Calls see(operation) for each operation of the pass's attention.
   template <class See>
@@ -75,7 +89,9 @@ class ModelLatency {
   bool plans_;  // attention of draft passes and verification is planned on the host
   double unequal_contexts_;
   mutable std::mutex mutex_;
-  mutable std::map<PassRows, Products> kept_;  // batches and draft lengths repeat, and products do not depend on contexts
+  // Numbers of rows repeat.
+  mutable Kept<6> kept_layers_;
+  mutable Kept<3> kept_logits_;
 };
 
 }  // namespace specsim::cost

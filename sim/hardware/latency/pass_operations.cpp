@@ -63,7 +63,7 @@ ExpertsWork experts_of(const ModelShape& model, double tokens) {
   return experts_work(model, rows);
 }
 
-std::vector<ProductGroup> product_operations(const ModelShape& model, const PassRows& rows) {
+std::vector<ProductGroup> layer_products(const ModelShape& model, const PassRows& rows) {
   std::vector<ProductGroup> groups;
   for (const LayerKind& kind : model.layer_kinds(model.tensor_parallel)) {
     ProductGroup group{kind.layers, {}};
@@ -81,9 +81,25 @@ std::vector<ProductGroup> product_operations(const ModelShape& model, const Pass
     }
     groups.push_back(std::move(group));
   }
-  ProductGroup ends;  // before and after the layers
+  ProductGroup around;  // of drafts: before and after the layers
+  const auto add = [&](const char* name, double count, double inner, double outer) {
+    const ProductWork work{rows.computed, inner, outer, 1.0, layer_type(model)};
+    around.operations.push_back({name, count, work});
+  };
+  const double width = model.hidden / model.tensor_parallel;
+  // An EAGLE-3 head joins the target's features once per round: its later passes read its own output (vLLM 0.11,
+  // v1/spec_decode/eagle.py: `combine_hidden_states` before the first pass). An EAGLE head joins feature and token in each pass.
+  const bool joins_again = model.attention_inputs == 1.0;
+  if (model.fused_inputs > 0.0 && (!rows.continued || joins_again)) add("join", 1.0, model.fused_inputs * model.hidden, width);
+  if (model.head_matrices > 0.0) add("head", model.head_matrices, model.hidden, width);
+  if (!around.operations.empty()) groups.push_back(std::move(around));
+  return groups;
+}
+
+ProductGroup logit_products(const ModelShape& model, const PassRows& rows) {
+  ProductGroup group;
   const auto add = [&](const char* name, double count, const ProductWork& work) {
-    ends.operations.push_back({name, count, work});
+    group.operations.push_back({name, count, work});
   };
   const double columns = model.vocab / model.tensor_parallel;
   if (rows.logits > 0.0)
@@ -95,14 +111,12 @@ std::vector<ProductGroup> product_operations(const ModelShape& model, const Pass
       add("markov_state", rows.markov_positions,
           {rows.markov_sequences, model.hidden, model.markov_matrices / model.hidden, 1.0, layer_type(model)});
   }
-  const double width = model.hidden / model.tensor_parallel;
-  // An EAGLE-3 head joins the target's features once per round: its later passes read its own output (vLLM 0.11,
-  // v1/spec_decode/eagle.py: `combine_hidden_states` before the first pass). An EAGLE head joins feature and token in each pass.
-  const bool joins_again = model.attention_inputs == 1.0;
-  if (model.fused_inputs > 0.0 && (!rows.continued || joins_again))
-    add("join", 1.0, {rows.computed, model.fused_inputs * model.hidden, width, 1.0, layer_type(model)});
-  if (model.head_matrices > 0.0) add("head", model.head_matrices, {rows.computed, model.hidden, width, 1.0, layer_type(model)});
-  groups.push_back(std::move(ends));
+  return group;
+}
+
+std::vector<ProductGroup> product_operations(const ModelShape& model, const PassRows& rows) {
+  std::vector<ProductGroup> groups = layer_products(model, rows);
+  groups.push_back(logit_products(model, rows));
   return groups;
 }
 
@@ -191,10 +205,12 @@ std::vector<Operation> remaining_operations(const ModelShape& model, const Deplo
     list.push_back({"hyper-connections", model.layers, StreamWork{rows.computed * vectors * vector_bytes, kHyperConnectionsUs},
                     PassPart::small_kernels});
   }
-  list.push_back({"sampling", 1.0,
-                  StreamWork{engine.logit_passes * rows.logits * model.lm_heads() * model.vocab * kLogitBytes, 0.0},
-                  PassPart::sampling});
   return list;
+}
+
+Operation sampling_operation(const ModelShape& model, const Engine& engine, double logits) {
+  const StreamWork work{engine.logit_passes * logits * model.lm_heads() * model.vocab * kLogitBytes, 0.0};
+  return {"sampling", 1.0, work, PassPart::sampling};
 }
 
 }  // namespace specsim::cost

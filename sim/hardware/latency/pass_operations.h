@@ -22,14 +22,17 @@ struct PassRows {
   double markov_positions = 0.0;  // positions of each of them
   bool continued = false;         // a later draft pass of a round: an EAGLE-3 head does not join the target's features again
   bool operator==(const PassRows&) const = default;
-  auto operator<=>(const PassRows&) const = default;
 };
 
-// Layers whose products are alike: consecutive operations of product_operations().
+// Layers with equal products.
 struct ProductGroup {
   double layers = 1.0;
   std::vector<Operation> operations;  // counts are per layer
 };
+// The products over the rows of the layers, and those over the rows of logits: the LM head and a Markov head.
+std::vector<ProductGroup> layer_products(const ModelShape& model, const PassRows& rows);
+ProductGroup logit_products(const ModelShape& model, const PassRows& rows);
+// Both.
 std::vector<ProductGroup> product_operations(const ModelShape& model, const PassRows& rows);
 
 // The routed experts of one layer over `tokens` tokens, each a row.
@@ -51,11 +54,12 @@ Operation attention_operation(const ModelShape& model, const AttentionKind& kind
 std::vector<Operation> state_operations(const ModelShape& model, const Deployment& deployment,
                                         const std::vector<Attending>& groups);
 
-// The operations between products and attention: sums over GPUs, norms and activations, logits to tokens. `gathered`: rows of
-// other GPUs that are sent to this GPU's experts. `launched`: all-reduces are launched by the host; `captured`: the pass is a
-// graph.
+// The operations between products and attention: sums over GPUs, norms and activations. `gathered`: rows of other GPUs that are
+// sent to this GPU's experts; `captured`: the pass is a graph.
 std::vector<Operation> remaining_operations(const ModelShape& model, const Deployment& deployment,
                                             const ModelKernels::LayerKernels& layer, const PassRows& rows, double gathered,
                                             bool captured);
+// From logits to tokens.
+Operation sampling_operation(const ModelShape& model, const Engine& engine, double logits);
 
 }  // namespace specsim::cost

@@ -122,7 +122,8 @@ struct ResidualSums {
     const unsigned first = begin / kScan;
     const unsigned last = (end + kScan - 1) / kScan;
     scan_ways(
-        thread, kThreads, trial.vocab, first, last, [&](unsigned x) { return room->weights[x - begin]; }, room->ways);
+        thread, kThreads, trial.vocab, first, last, [room, begin = begin](unsigned x) { return room->weights[x - begin]; },
+        room->ways);
     thread.sync();
     double* const to = sums + (static_cast<std::size_t>(s) * ends + thread.block_y()) * scans_of(trial.vocab) + first;
     if (thread.index() < last - first) to[thread.index()] = fold_ways(room->ways + 8 * thread.index());

@@ -367,7 +367,8 @@ struct NormaliseDistribution {
     const unsigned first = begin / kScan;
     const unsigned last = (end + kScan - 1) / kScan;
     scan_ways(
-        thread, kThreads, vocab, first, last, [&](unsigned x) { return room->distribution[x - begin]; }, room->ways);
+        thread, kThreads, vocab, first, last, [room, begin = begin](unsigned x) { return room->distribution[x - begin]; },
+        room->ways);
     thread.sync();
     if (thread.index() < last - first)
       scan_sums[row * scans_of(vocab) + first + thread.index()] = fold_ways(room->ways + 8 * thread.index());

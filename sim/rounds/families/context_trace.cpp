@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 namespace specsim::families {
 
@@ -16,9 +15,24 @@ namespace {
 constexpr std::size_t kMostContexts = 1 << 20;
 
 struct Recording {
-  std::vector<RecordedPair> positions;  // request after request
-  std::vector<std::uint32_t> starts;    // first position of each request
-  bool acceptance_only = false;         // a line with overlaps was read
+  std::vector<AcceptanceRecord> requests;
+  std::vector<std::uint32_t> starts;  // first position of each request
+  std::size_t positions = 0;
+  bool acceptance_only = false;  // a line with overlaps was read
+};
+
+// Over two tokens: the one that the recorded text has, and one for all others.
+class TokenOfText final : public Distribution {
+ public:
+  explicit TokenOfText(double probability) : probability_(probability) {}
+  void draw(const DistributionAddress&, const TargetDistributions&, std::span<double> distribution) const override {
+    std::fill(distribution.begin(), distribution.end(), 0.0);
+    distribution[0] = probability_;
+    distribution[1] = 1.0 - probability_;
+  }
+
+ private:
+  double probability_;
 };
 
 class RecordedDistribution final : public Distribution {
@@ -66,18 +80,21 @@ class TraceProcess final : public ContextProcess {
 Recording read_recording(const std::string& path, const Location& named, const std::string& kind, Diagnostics& diagnostics) {
   Recording recording;
   const std::size_t before = diagnostics.list().size();
-  std::vector<AcceptanceRecord> records =
-      read_acceptance_records(path, named, kind, {RecordForm::overlap, RecordForm::distributions}, diagnostics);
-  for (AcceptanceRecord& record : records) {
-    recording.starts.push_back(static_cast<std::uint32_t>(recording.positions.size()));
-    recording.acceptance_only = record.form == RecordForm::overlap;
-    // The target is certain of the emitted token, and the draft gives it the recorded acceptance probability.
-    for (const double x : record.overlap) recording.positions.push_back({{1.0, 0.0}, {x, 1.0 - x}});
-    std::move(record.positions.begin(), record.positions.end(), std::back_inserter(recording.positions));
+  recording.requests = read_acceptance_records(path, named, kind, {RecordForm::overlap, RecordForm::distributions}, diagnostics);
+  for (const AcceptanceRecord& request : recording.requests) {
+    recording.starts.push_back(static_cast<std::uint32_t>(recording.positions));
+    recording.positions += request.overlap.size() + request.positions.size();
+    recording.acceptance_only = request.form == RecordForm::overlap;
   }
-  if (diagnostics.list().size() == before && recording.positions.size() > kMostContexts)
-    diagnostics.add(named, fmt::format("{} has {} positions, allowed: {}", path, recording.positions.size(), kMostContexts));
+  if (diagnostics.list().size() == before && recording.positions > kMostContexts)
+    diagnostics.add(named, fmt::format("{} has {} positions, allowed: {}", path, recording.positions, kMostContexts));
   return recording;
+}
+
+void add_pair(std::unique_ptr<Distribution> target, std::unique_ptr<Distribution> draft, ContextModel& model) {
+  std::vector<std::unique_ptr<Distribution>> drafts;
+  drafts.push_back(std::move(draft));
+  model.pairs.emplace_back(std::move(target), std::move(drafts), math::Sampling(), math::Sampling());
 }
 
 }  // namespace
@@ -111,22 +128,24 @@ ContextEntry trace_context() {
         builder.refuse_sampling("trace", "the recorded distributions already include their sampling settings");
         Recording recording =
             read_recording(file_next_to(arguments.where("file"), params.file), arguments.where("file"), params.kind, diagnostics);
-        for (const RecordedPair& pair : recording.positions)
-          if (pair.target.size() > static_cast<std::size_t>(builder.vocab())) {
-            diagnostics.add(arguments.where("file"),
-                            fmt::format("recorded distributions over {} tokens, allowed by pair.vocab: {}", pair.target.size(),
-                                        builder.vocab()));
-            break;
-          }
+        std::size_t vocab = recording.acceptance_only ? 2 : 0;
+        for (const AcceptanceRecord& request : recording.requests)
+          for (const RecordedPair& pair : request.positions) vocab = std::max(vocab, pair.target.size());
+        if (vocab > static_cast<std::size_t>(builder.vocab()))
+          diagnostics.add(arguments.where("file"), fmt::format("recorded distributions over {} tokens, allowed by pair.vocab: {}",
+                                                               vocab, builder.vocab()));
         if (diagnostics.list().size() != before) return model;
-        for (RecordedPair& pair : recording.positions) {
-          std::vector<std::unique_ptr<Distribution>> drafts;
-          drafts.push_back(std::make_unique<RecordedDistribution>(std::move(pair.draft)));
-          model.pairs.emplace_back(std::make_unique<RecordedDistribution>(std::move(pair.target)), std::move(drafts),
-                                   math::Sampling(), math::Sampling());
+        model.pairs.reserve(recording.positions);
+        for (AcceptanceRecord& request : recording.requests) {
+          // The target is certain of the emitted token, and the draft gives it the recorded acceptance probability.
+          for (const double x : request.overlap)
+            add_pair(std::make_unique<TokenOfText>(1.0), std::make_unique<TokenOfText>(x), model);
+          for (RecordedPair& pair : request.positions)
+            add_pair(std::make_unique<RecordedDistribution>(std::move(pair.target)),
+                     std::make_unique<RecordedDistribution>(std::move(pair.draft)), model);
         }
         model.process =
-            std::make_unique<TraceProcess>(recording.positions.size(), std::move(recording.starts), recording.acceptance_only);
+            std::make_unique<TraceProcess>(recording.positions, std::move(recording.starts), recording.acceptance_only);
         return model;
       }};
 }
