@@ -467,4 +467,14 @@ TEST_CASE("numbers stay numbers and texts stay texts through flow text", "[confi
 }
 
 }  // namespace
+// Mutant: a comma of a map separates.
+TEST_CASE("lists on the command line separate at commas outside brackets and quotes", "[config]") {
+  using Parts = std::vector<std::string>;
+  CHECK(split_outside_brackets("a,{b: 1, c: [2,3]},d", ',') == Parts{"a", "{b: 1, c: [2,3]}", "d"});
+  CHECK(split_outside_brackets("\"a,{\",b", ',') == Parts{"\"a,{\"", "b"});
+  CHECK(split_outside_brackets("\"\\\",\",b", ',') == Parts{"\"\\\",\"", "b"});
+  CHECK(split_outside_brackets("a,,b,", ',') == Parts{"a", "", "b", ""});
+  CHECK(split_outside_brackets("", ',') == Parts{""});
+}
+
 }  // namespace specsim::config::config_value_test

@@ -51,12 +51,10 @@ std::int64_t read_integer(const std::string& text, const std::string& option, co
 
 std::vector<std::string> read_texts(const std::string& list, const std::string& option) {
   std::vector<std::string> parts;
-  for (std::size_t at = 0; at <= list.size();) {
-    const std::size_t end = std::min(list.find(',', at), list.size());
-    parts.push_back(trimmed(list.substr(at, end - at)));
+  for (const std::string& part : config::split_outside_brackets(list, ',')) {
+    parts.push_back(trimmed(part));
     if (parts.back().empty())
       throw BadInput({option, 0, 0}, fmt::format("{}, allowed: values with commas between", config::quote_for_message(list)));
-    at = end + 1;
   }
   return parts;
 }

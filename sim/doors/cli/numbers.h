@@ -16,7 +16,7 @@ std::int64_t read_integer(const std::string& text, const std::string& option, co
 // A share in [0, 1], as a number or in percent ("72.3%"), and a list of shares.
 double read_share(const std::string& text, const std::string& option);
 std::vector<double> read_shares(const std::string& list, const std::string& option);
-// Lists separated by `,` with optional spaces. Neither the list nor any part, including the last, may be empty.
+// Lists separated by `,` outside brackets, with optional spaces. Neither the list nor any part, including the last, may be empty.
 std::vector<std::string> read_texts(const std::string& list, const std::string& option);
 std::vector<double> read_numbers(const std::string& list, const std::string& option, const config::Interval& interval);
 std::vector<std::int64_t> read_integers(const std::string& list, const std::string& option, const config::Interval& interval);

@@ -144,4 +144,24 @@ std::string description_of_found(const Value& value) {
   return shown;
 }
 
+std::vector<std::string> split_outside_brackets(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  std::size_t from = 0;
+  int depth = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quoted && c == '\\') ++i;
+    if (c == '"') quoted = !quoted;
+    if (quoted || c == '"') continue;
+    if (c == '{' || c == '[') ++depth;
+    if (c == '}' || c == ']') --depth;
+    if (c != separator || depth > 0) continue;
+    parts.emplace_back(text.substr(from, i - from));
+    from = i + 1;
+  }
+  parts.emplace_back(text.substr(from));
+  return parts;
+}
+
 }  // namespace specsim::config

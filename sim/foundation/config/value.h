@@ -69,6 +69,8 @@ std::optional<std::int64_t> as_integer(std::string_view text);
 std::string description_of_found(const Value& value);
 // A text in quotes, with control characters escaped; shortened if it is long.
 std::string quote_for_message(std::string_view text);
+// The parts of a text between separators outside brackets and quotes.
+std::vector<std::string> split_outside_brackets(std::string_view text, char separator);
 // The message about a name that is none of `allowed`: `WHAT "NAME", did you mean "NEAREST"? allowed: A, B`.
 std::string unknown_name(const std::string& what, const std::string& name, const std::vector<std::string>& allowed);
 

@@ -1,5 +1,7 @@
 #include "sim/foundation/report/short_text.h"
 
+#include "sim/foundation/config/value.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,31 +14,6 @@ namespace {
 
 constexpr std::size_t kShort = 36;  // longest text that is shown unchanged
 
-struct TextRange {
-  std::size_t from = 0;
-  std::size_t size = 0;
-};
-
-// The parts of a text between separators outside brackets and quotes.
-std::vector<TextRange> split(const std::string& text, char separator) {
-  std::vector<TextRange> parts = {{}};
-  int depth = 0;
-  bool quoted = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quoted && c == '\\') ++i;
-    if (c == '"') quoted = !quoted;
-    if (quoted || c == '"') continue;
-    if (c == '{' || c == '[') ++depth;
-    if (c == '}' || c == ']') --depth;
-    if (c != separator || depth > 0) continue;
-    parts.back().size = i - parts.back().from;
-    parts.push_back({i + 1, 0});
-  }
-  parts.back().size = text.size() - parts.back().from;
-  return parts;
-}
-
 bool bracketed(const std::string& text) {
   return text.size() >= 2 && ((text.front() == '{' && text.back() == '}') || (text.front() == '[' && text.back() == ']'));
 }
@@ -46,8 +23,7 @@ std::vector<std::string> entries_of(const std::string& value) {
   if (!bracketed(value)) return {value};
   const std::string inner = value.substr(1, value.size() - 2);
   std::vector<std::string> entries;
-  for (const TextRange& part : split(inner, ',')) {
-    const std::string entry = inner.substr(part.from, part.size);
+  for (const std::string& entry : config::split_outside_brackets(inner, ',')) {
     const std::size_t begin = entry.find_first_not_of(' ');
     entries.push_back(begin == std::string::npos ? "" : entry.substr(begin));
   }
@@ -56,8 +32,8 @@ std::vector<std::string> entries_of(const std::string& value) {
 
 // "key: " of a map's entry; "" for a list's.
 std::string key_of(const std::string& entry) {
-  const std::vector<TextRange> parts = split(entry, ':');
-  return parts.size() < 2 ? "" : entry.substr(0, parts[0].size) + ": ";
+  const std::vector<std::string> parts = config::split_outside_brackets(entry, ':');
+  return parts.size() < 2 ? "" : parts[0] + ": ";
 }
 
 // Whether `other` has the entry: at the same place in a list, anywhere in a map.
@@ -122,8 +98,7 @@ std::string short_value(const std::string& value, const std::vector<std::string>
 }
 
 std::string short_method(const std::string& method, std::size_t most) {
-  std::vector<std::string> words;
-  for (const TextRange& part : split(method, ' ')) words.push_back(method.substr(part.from, part.size));
+  std::vector<std::string> words = config::split_outside_brackets(method, ' ');
   std::size_t letters = method.size();
   while (letters > most) {
     const auto size = [](const std::string& word) { return bracketed(word) ? word.size() : 0; };

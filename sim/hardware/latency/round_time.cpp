@@ -67,13 +67,13 @@ RoundTime block_time(const CostModel& model, const Workload& workload, const std
 
 FactorVector round_slope(const RoundTime& time, const Workload& workload, double verified_rows) {
   constexpr double kMicro = 1e-6;
-  const bool speculates = verified_rows > 1.0 || time.draft_passes > 0.0;
-  ServerFactors slope{pass_slope(time.verify, Role::target, workload.batch, speculates,
+  const bool speculative = verified_rows > 1.0 || time.draft_passes > 0.0;
+  ServerFactors slope{pass_slope(time.verify, Role::target, workload.batch, speculative,
                                  verified_rows > 1.0 ? workload.batch * verified_rows : 0.0)};
-  const ServerFactors draft{pass_slope(time.draft, Role::draft, workload.batch, speculates, 0.0)};
+  const ServerFactors draft{pass_slope(time.draft, Role::draft, workload.batch, speculative, 0.0)};
   for (std::size_t i = 0; i < kFactors; ++i) slope.values[i] += draft.values[i];
   slope[Factor::draft_pass] = kMicro * time.draft_passes;
-  if (speculates) {
+  if (speculative) {
     slope[Factor::round] = kMicro;
     slope[Factor::speculation] += time.overhead - time.link;
   }

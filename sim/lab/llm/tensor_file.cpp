@@ -50,7 +50,7 @@ TensorFile::TensorFile(std::string path) : file_(std::move(path), "a readable sa
   Diagnostics diagnostics;
   for (const auto& [name, tensor] : config::read_safetensors_header(file_)) {
     const auto* const precision =
-        std::find_if(kPrecisions.begin(), kPrecisions.end(), [&](Precision p) { return tensor.dtype == to_text(p); });
+        std::find_if(kPrecisions.begin(), kPrecisions.end(), [&type = tensor.dtype](Precision p) { return type == to_text(p); });
     if (precision == kPrecisions.end())
       diagnostics.add(
           {file_.path(), 0, 0},

@@ -147,8 +147,8 @@ struct Counts {
     all("part_drafted", self.part_drafted);
     const auto all_parts = [&f](const char* name, auto& parts, auto member) {
       std::size_t i = 0;
-      for (auto& passes : parts)
-        for (auto& value : passes.*member) f(name, i++, value);
+      for (auto& part : parts)
+        for (auto& value : part.*member) f(name, i++, value);
     };
     all_parts("part_passes", self.part_passes, &PassCounts::rounds);
     all_parts("part_pass_rows", self.part_passes, &PassCounts::rows);
