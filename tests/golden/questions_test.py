@@ -3,7 +3,7 @@
 
 Runs at the root of the repository; SPECSIM names the program. docs_test compares the answers with what the commands print. The work is counted in
 processor seconds, which another program on the machine does not change much. Questions that a script answers with the package for Python run only
-where PYTHONPATH leads to the package; tests/python/questions_test.py always runs them.
+where PYTHONPATH leads to the package; tests/python/pages_test.py always runs them.
 """
 import importlib.util
 import os

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Questions on docs/questions.md that a script answers with the package: the page has what the script prints, after little work.
+"""Scripts in docs/ that use the package: their page has what they print, after little work.
 
-    PYTHONPATH=build/python tests/python/questions_test.py        (at the root of the repository, with pytest)
+    PYTHONPATH=build/python tests/python/pages_test.py        (at the root of the repository, with pytest)
 """
 import re
 import resource
@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 
 MOST = 60.0  # processor seconds: 30 on two cores
-SCRIPTS = re.findall(r"<!-- python: (.*?) -->\n\n```console\n\$ python3 \1\n(.*?)```", Path("docs/questions.md").read_text(encoding="utf-8"), re.S)
+BLOCK = re.compile(r"<!-- python: (.*?) -->\n\n```console\n\$ python3 \1\n(.*?)```", re.S)
+SCRIPTS = [found for page in sorted(Path("docs").rglob("*.md")) for found in BLOCK.findall(page.read_text(encoding="utf-8"))]
 
 
-def test_the_page_has_scripts():
-    assert SCRIPTS
+def test_pages_have_scripts():
+    assert len(SCRIPTS) == sum(page.read_text(encoding="utf-8").count("<!-- python: ") for page in Path("docs").rglob("*.md")) > 0
 
 
 @pytest.mark.parametrize("script,answer", SCRIPTS)
