@@ -7,6 +7,7 @@ Writes docs/reference.md (specsim reference) and fills the blocks of README.md, 
 Each drafter, verifier and policy of the registry has a page docs/methods/KIND-NAME.md. Its prose is written by hand; a missing page is
 created with an outline.
   <!-- output: build/specsim ARGUMENTS ;; REGEX -->   the command's output: the lines that match the expression, or all lines without one
+  <!-- python: PATH -->           what a script prints that imports the package; left as it is where PYTHONPATH does not lead to the package
   <!-- include: PATH -->          the content of a file; PATH#N: its Nth paragraph; PATH ;; REGEX: the lines that match the expression
   <!-- code: PATH#NAME -->        the lines of a source between "[NAME]" and "[end of NAME]" in its comments; without #NAME: all
   <!-- table: NAME -->            a table that a function below makes
@@ -17,6 +18,7 @@ created with an outline.
 """
 import difflib
 import functools
+import importlib.util
 import os
 import re
 import shlex
@@ -530,6 +532,16 @@ def output_block(what):
     return "\n".join(["```console", shown_command(arguments), *lines, "```"])
 
 
+def python_block(path):
+    """None without the package, which needs a build of its own."""
+    if importlib.util.find_spec("specsim") is None:
+        return None
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"docs_pages: {path}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
+    return "\n".join(["```console", f"$ python3 {path}", *done.stdout.splitlines(), "```"])
+
+
 def include_block(what):
     what, _, pattern = what.partition(" ;; ")
     path, _, paragraph = what.partition("#")
@@ -550,9 +562,9 @@ def code_block(what):
     return "\n".join([f"```{language}", *lines, "```"])
 
 
-BLOCKS = {"output": output_block, "include": include_block, "code": code_block, "table": lambda name: TABLES[name](name),
+BLOCKS = {"output": output_block, "python": python_block, "include": include_block, "code": code_block, "table": lambda name: TABLES[name](name),
           "part": part_block, "figures": figures_block}
-BLOCK = re.compile(r"(?P<open><!-- (?P<kind>output|include|code|table|part|figures): (?P<what>.*?) -->\n).*?(?P<close>^<!-- end -->)", re.S | re.M)
+BLOCK = re.compile(r"(?P<open><!-- (?P<kind>output|python|include|code|table|part|figures): (?P<what>.*?) -->\n).*?(?P<close>^<!-- end -->)", re.S | re.M)
 VALUE = re.compile(r"(?P<open><!-- value: (?P<what>[^>]*?) -->)[^<]*(?P<close><!-- end -->)")
 
 
@@ -563,7 +575,10 @@ def value(what):
 
 
 def filled(text):
-    text = BLOCK.sub(lambda found: f"{found['open']}\n{BLOCKS[found['kind']](found['what'])}\n\n{found['close']}", text)
+    def block(found):
+        content = BLOCKS[found["kind"]](found["what"])
+        return found[0] if content is None else f"{found['open']}\n{content}\n\n{found['close']}"
+    text = BLOCK.sub(block, text)
     return VALUE.sub(lambda found: found["open"] + value(found["what"]) + found["close"], text)
 
 

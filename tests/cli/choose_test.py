@@ -6,7 +6,7 @@ Mutants that the checks reject: a ranking by speed in place of cost (the costs o
 leaves out the GPUs' number, a Pareto front of one figure, figures that count the start, a short run in place of the capacity, an interval of
 a given rate without width, an acceptance without error, a draft beyond its table, ties by each setting's own error, lengths that no table
 has as settings that do not fit, a pair that is known under one of the target's names only, n-grams of code edits in a chat, engines for prompts that cost nothing or that
-the server does not have, ties by one standard error.
+the server does not have, ties by one standard error, a fleet by capacity or by the mean rate alone, a fleet one engine larger than needed.
 """
 import csv
 import json
@@ -129,7 +129,40 @@ def check_load_and_drafts():
         check("n-gram" in {row["draft"] for row in rows}, f"no n-gram with {more}")
 
 
+def check_fleets():
+    """A fleet is the smallest that keeps the limits in the busiest hour, as whole fleets under serve are; a day is engines times hours times cost."""
+    hours = [30, 10, 60, 45]
+    load = ["--prompt", "512", "--output", "128", "--draft", "none", "--dtype", "fp8", "--tensor-parallel", "1"]
+    limits = ["--slo", "ttft=500,tpot=22"]
+    with tempfile.TemporaryDirectory() as scratch:
+        def day(*arguments):
+            subprocess.run([SPECSIM, "choose", "--target", "llama-3.1-8b", "--hardware", "l40s", "--price", "2", *load, *arguments, "--force", "--out", f"{scratch}/out"],
+                           capture_output=True, text=True, check=True)
+            with open(f"{scratch}/out/choices.csv", newline="", encoding="utf-8") as file:
+                return next(csv.DictReader(file))
+        row = day(*limits, "--rate-by-hour", ",".join(map(str, hours)))
+        replicas = int(row["replicas"])
+        check(abs(number(row, "dollars_per_day") - 2 * replicas * len(hours)) < 1e-9, f"a day of {replicas} costs {row['dollars_per_day']}")
+        by_hour = 2 * sum(math.ceil(replicas * rate / max(hours)) for rate in hours)
+        check(abs(number(row, "dollars_per_day_by_hour") - by_hour) < 1e-9, f"{row['dollars_per_day_by_hour']} by hour, expected {by_hour}")
+        check(day(*limits, "--rate-by-hour", "60,60")["replicas"] == row["replicas"], "the quiet hours change the fleet")
+
+        def keeps(count):
+            served = subprocess.run([SPECSIM, "serve", "--target", "{preset: llama-3.1-8b, dtype: fp8}", "--hardware", "l40s", "--engine", "vllm", "--policy", "off",
+                                     *load[:4], *limits, "--rate", str(max(hours)), "--replicas", str(count), "--requests", str(1500 * count),
+                                     "--warm-up", str(300 * count), "--no-capacity", "--format", "json"], capture_output=True, text=True, check=True).stdout
+            return [line[1] for table in json.loads(served)["tables"] for line in table["rows"] if line[0] == "SLO kept"] == ["yes"]
+        check(keeps(replicas) and not keeps(replicas - 1), f"{replicas} engines are not the fewest")
+        # Another limit, another fleet: the load alone does not decide.
+        slow = int(day("--slo", "tpot=40", "--rate-by-hour", "60")["replicas"])
+        check(slow < replicas, f"{slow} engines within 40 ms, {replicas} within 22 ms")
+        # The eight that are simulated stand for all: twice the load takes twice the engines, up to one.
+        double = int(day(*limits, "--rate-by-hour", "240")["replicas"])
+        check(abs(double - 4 * replicas) <= 4, f"{double} engines at four times the load of {replicas}")
+
+
 def main():
+    check_fleets()
     prices = {"h100-sxm": 3.0, "a100-80gb-sxm": 1.2}
     priced = ["--price", ",".join(f"{gpu}={price}" for gpu, price in prices.items())]
     text, rows, printed = rows_of(*priced, "--simulate", "3", "--threads", "1")

@@ -2,8 +2,10 @@
 """docs/questions.md: each question has one command, an answer of at most five lines, and a link; every command ends well and takes little work.
 
 Runs at the root of the repository; SPECSIM names the program. docs_test compares the answers with what the commands print. The work is counted in
-processor seconds, which another program on the machine does not change much.
+processor seconds, which another program on the machine does not change much. Questions that a script answers with the package for Python run only
+where PYTHONPATH leads to the package; tests/python/pages_test.py always runs them.
 """
+import importlib.util
 import os
 import re
 import resource
@@ -28,7 +30,8 @@ def main():
     count = 0
     for title, part in sections():
         count += 1
-        commands = re.findall(r"<!-- output: build/specsim (.*?) ;; .*?-->", part)
+        commands = [[SPECSIM, *shlex.split(one)] for one in re.findall(r"<!-- output: build/specsim (.*?) ;; .*?-->", part)]
+        commands += [[sys.executable, one] for one in re.findall(r"<!-- python: (.*?) -->", part)]
         if len(commands) != 1:
             problems.append(f"{title}: {len(commands)} commands, allowed: one")
             continue
@@ -38,8 +41,10 @@ def main():
             problems.append(f"{title}: an answer of {len(answer)} lines, allowed: at most {ANSWER} and a head")
         if not re.search(r"\]\([\w/.#-]+\)", part):
             problems.append(f"{title}: no link")
+        if commands[0][0] == sys.executable and importlib.util.find_spec("specsim") is None:
+            continue
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = subprocess.run([SPECSIM, *shlex.split(commands[0])], capture_output=True, text=True, check=False)
+        done = subprocess.run(commands[0], capture_output=True, text=True, check=False)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         print(f"{seconds:6.1f} s  {title}")

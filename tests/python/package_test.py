@@ -131,6 +131,18 @@ class Uniform(Token):
         return np.ones_like(target)
 
 
+class AtOnce:
+    """Token, all tokens in one call."""
+    factor = 1.0
+
+    def accept_all(self, target, draft):
+        return np.minimum(1.0, self.factor * target / draft)
+
+
+class EagerAtOnce(AtOnce):
+    factor = 1.3
+
+
 def with_rule(verifier):
     return {**CONFIG, "decode": {"drafter": {"kind": "chain", "draft_length": 2}, "verifier": verifier}}
 
@@ -141,7 +153,10 @@ def test_rules_in_python_are_audited():
         # The same rule as the program's own, number by number.
         mine, own = specsim.run(with_rule("mine"), threads=1), specsim.run(with_rule("token"), threads=1)
         assert mine["tokens_per_round"][0] == own["tokens_per_round"][0]
-    for rule in (Eager(), Uniform()):
+    with specsim.rule("mine", AtOnce()):
+        assert specsim.audit(with_rule("mine")).agrees
+        assert specsim.run(with_rule("mine"), threads=1)["tokens_per_round"][0] == own["tokens_per_round"][0]
+    for rule in (Eager(), EagerAtOnce(), Uniform()):
         with specsim.rule("mine", rule):
             assert not specsim.audit(with_rule("mine")).agrees
         with specsim.rule("mine", rule, lossless=False):
@@ -163,12 +178,21 @@ def test_wrong_rules():
         def residual(self, target, draft):
             return target[:2]
 
+    class Few:
+        def accept_all(self, target, draft):
+            return target[:2]
+
+    class OneAbove:
+        def accept_all(self, target, draft):
+            return np.where(target == max(target), 1.5, 0)
+
     class Words:
         def accept(self, target, draft, token):
             return "often"
 
     for rule, said in [(Raises(), "accept raised RuntimeError: oh"), (Above(), "accept gave 1.5 for token .*, allowed: a probability"),
-                       (Short(), "residual gave 2 weights, allowed: one for each of 5 tokens"), (Words(), "accept gave no number")]:
+                       (Short(), "residual gave 2 values, allowed: one for each of 5 tokens"), (Words(), "accept gave no number"),
+                       (Few(), "accept_all gave 2 values, allowed: one for each of 5 tokens"), (OneAbove(), "accept_all gave 1.5 for token 0, allowed: a probability")]:
         with specsim.rule("mine", rule), pytest.raises(specsim.InputError, match=said):
             specsim.audit(with_rule("mine"))
     with pytest.raises(TypeError, match="accept"):

@@ -184,6 +184,25 @@ TEST_CASE("acceptance belongs to the text: another draft length accepts the same
   CHECK(cut > 100);
 }
 
+TEST_CASE("a target that is trained further accepts fewer drafts at each position", "[serve]") {
+  const auto tokens = [](const std::string& rates) {
+    const load::ServeExperiment one = server(crowded(drafting("kind: fixed, draft_length: 2", rates)));
+    return serve::make_acceptance(*one.speculation->stated(), rng::make_key(1, 2), {{50}, 100.0})->tokens_per_round(2);
+  };
+  // Two steps take a tenth each: .81 of the rates .8 and .5 of those that reach the position.
+  const std::string drift = ", drift: {decay: 0.1, steps: 2}";
+  const double wanted = 1.0 + 0.81 * 0.8 + 0.81 * 0.8 * 0.81 * 0.5;
+  CHECK(tokens("position_rates: [0.8, 0.4]" + drift) == Approx(wanted));
+  CHECK(tokens("conditional_rates: [0.8, 0.5]" + drift) == Approx(wanted));
+  CHECK(tokens("alpha: 0.8" + drift) == Approx(1.0 + 0.648 + 0.648 * 0.648));
+  CHECK(tokens("classes: [{share: 1, position_rates: [0.8, 0.4]}]" + drift) == Approx(wanted));
+  CHECK(tokens("by_context: [{context: 100, position_rates: [0.8, 0.4]}, {context: 200, alpha: 0.1}]" + drift) == Approx(wanted));
+  CHECK(wanted != Approx(1.0 + 0.81 * 0.8 + 0.81 * 0.4));  // mutant: shares of all rounds are multiplied
+  CHECK(tokens("alpha: 0.8, drift: {decay: 0.1, steps: 0}") == Approx(1.0 + 0.8 + 0.64));
+  CHECK_THROWS_WITH(tokens("alpha: 0.8, drift: {decay: 1.1, steps: 2}"), Catch::Contains("test:7:97: decay is 1.1, allowed: a number in [0, 1]"));
+  CHECK_THROWS_WITH(tokens("alpha: 0.8, drift: {decay: 0.1}"), Catch::Contains("steps"));
+}
+
 TEST_CASE("acceptance by context: a request's own tokens decide", "[serve]") {
   // Everything is accepted up to 100 cached tokens, nothing from 101 on.
   const std::string steps = "by_context: [{context: 100, alpha: 1}, {context: 101, alpha: 0}]";

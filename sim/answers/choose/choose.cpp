@@ -41,7 +41,7 @@ std::vector<std::pair<Engine, std::vector<Counts>>> engines_of(const Question& q
               for (const std::int64_t replicas : question.replicas)
                 for (const std::int64_t prefill : question.prefill) {
                   ++chosen.combinations;
-                  if ((replicas + prefill) * gpus > question.most_gpus)
+                  if (question.rates_by_hour.empty() && (replicas + prefill) * gpus > question.most_gpus)
                     ++chosen.above_gpus;
                   else if (shared == 1 || (shared == replicas * gpus && prefill == 0))
                     counts.push_back({replicas, prefill});
@@ -211,6 +211,12 @@ Chosen choose(const Question& question, const SearchOptions& options) {
     std::vector<Choice> found;
     if (engine->cost != nullptr) {
       EnginePlans plans(*engine, load, question.lengths);
+      if (!question.rates_by_hour.empty()) {
+        const auto may_keep = [&](std::int64_t replicas) {
+          return plans.estimate(static_cast<double>(replicas), 0.0, slo).verdict == Estimate::Verdict::kept;
+        };
+        allowed = {{fewest(1, kMostReplicas, may_keep).value_or(kMostReplicas), 0}};
+      }
       for (const Counts& counts : allowed) {
         Choice choice;
         choice.engine = engine;
@@ -279,6 +285,7 @@ Chosen choose(const Question& question, const SearchOptions& options) {
         std::min<std::size_t>({kTogether, open.size() - next, kSimulatedEach * question.shown - chosen.simulated});
     for_each(count, options.threads, [&](std::size_t i) {
       Choice& one = open[next + i];
+      if (!question.rates_by_hour.empty()) return size_fleet(question, load, slo, options, one);
       Diagnostics diagnostics;
       const load::ServeExperiment experiment = load::read_request(server_of(question, one, load), diagnostics);
       load::ServeOptions how;
@@ -406,6 +413,10 @@ const std::vector<report::Column<ChoiceLine>>& choice_columns() {
       {"joules_per_token", "J", "energy of all boards for an output token", real(joules)},
       {"joules_per_token_low", "J", "lower bound of its 95 % interval", side(joules, Objective::joules, -1.0)},
       {"joules_per_token_high", "J", "upper bound", side(joules, Objective::joules, 1.0)},
+      {"dollars_per_day", "$", "of the replicas around the clock, for --rate-by-hour",
+       [](const Line& line) { return report::csv_real(line.choice->dollars_per_day); }},
+      {"dollars_per_day_by_hour", "$", "if each hour has as many of them as its rate needs",
+       [](const Line& line) { return report::csv_real(line.choice->dollars_by_hour); }},
       {"estimated_tokens_per_second", "1/s", "estimate without queues, by which the settings to simulate were chosen",
        real([](const Choice& one) { return one.estimate.tokens_per_second; })},
       {"capacity", "1/s", "requests that the simulated server completes if they never run out; empty: clients wait for answers",

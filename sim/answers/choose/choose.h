@@ -30,6 +30,12 @@ struct Choice {
   bool tied = false;                                        // `worse` is below plan::kSure, so this choice ties with the best
   bool pareto = false;  // no other is at least as good in the objective and in time per output token, and better in one
 
+  // By Question::rates_by_hour; else NaN. `by_hour`: if so many engines are rented in each hour that none has a larger share of
+  // the load than in the busiest one.
+  double dollars_per_day = std::numeric_limits<double>::quiet_NaN();
+  double dollars_by_hour = std::numeric_limits<double>::quiet_NaN();
+  std::int64_t fewest_replicas = 0;  // of an hour
+
   [[nodiscard]] double gpus() const { return estimate.gpus; }
   // By the simulated server where there is one.
   [[nodiscard]] double tokens_per_second() const;
@@ -70,6 +76,16 @@ MeanLoad mean_load(const load::ServeRequest& load);
 load::ServeRequest server_of(const Question& question, const Choice& choice, const MeanLoad& load);
 // The command of its engine's server, or the reason why there is none; nothing where the engine is no server (the GPU alone).
 std::optional<plan::EngineCommand> start_command(const Choice& choice);
+// The smallest number from 1 to `most` that keeps something that all larger ones keep too; nothing if none does. It looks around
+// `guess` first.
+std::optional<std::int64_t> fewest(std::int64_t guess, std::int64_t most, const std::function<bool(std::int64_t)>& keeps);
+constexpr std::int64_t kMostReplicas = 4096;  // of a fleet
+// Simulates fleets of the setting, with the figures of streamed runs, until the fewest engines are found that keep the limits in
+// the busiest hour of Question::rates_by_hour: its replicas, estimate, summary and costs. Round robin gives each engine the same
+// load, so that larger fleets are represented by some of their engines with their share of the requests. keeps_slo is false if no
+// fleet keeps the limits.
+void size_fleet(const Question& question, const MeanLoad& load, const serve::Slo& slo, const SearchOptions& options,
+                Choice& choice);
 // Number of servers to start with that command; replicas that share the experts count as one.
 double servers_of(const Choice& choice);
 

@@ -38,8 +38,11 @@ struct Question {
   std::vector<std::int64_t> tensor_parallel;  // GPUs that share the target
   std::vector<std::int64_t> expert_parallel;  // engines that share the experts, 1: none
   std::vector<std::int64_t> replicas;         // engines that decode
-  std::vector<std::int64_t> prefill;          // engines that only compute prompts; 0: every engine does both
-  std::int64_t most_gpus = 8;                 // of all engines
+  // [hour of a day]: requests per second. If there are any, each setting has the fewest engines that keep the limits in the
+  // busiest hour, instead of `replicas`, and load.rate is the rate of that hour.
+  std::vector<double> rates_by_hour;
+  std::vector<std::int64_t> prefill;  // engines that only compute prompts; 0: every engine does both
+  std::int64_t most_gpus = 8;         // of all engines
   std::vector<DraftChoice> drafts;
   std::vector<std::int64_t> lengths;  // draft lengths; empty: each setting's best
   load::ServeRequest load;            // rate, concurrency or trace; prompt, output; slo

@@ -46,8 +46,8 @@ serve::Server::Parts make_engine(const ServeExperiment& experiment, const serve:
                                  const serve::StepLatency& latency) {
   serve::Server::Parts parts;
   parts.scheduler = experiment.scheduler();
-  parts.pool =
-      std::make_unique<serve::BlockPool>(experiment.pool.blocks, experiment.pool.block_tokens, parts.scheduler->prefix_caching());
+  parts.pool = std::make_unique<serve::BlockPool>(experiment.pool.blocks, experiment.pool.block_tokens,
+                                                  parts.scheduler->prefix_caching(), experiment.pool.host);
   parts.saves_states = experiment.saves_states;
   parts.acceptance = acceptance;
   parts.latency = &latency;
@@ -68,6 +68,7 @@ serve::Server::Parts make_engine(const ServeExperiment& experiment, const serve:
   const bool cached = speculation.method != serve::DraftMethod::ngram && parts.policy->longest() > 0;
   parts.lookahead = cached ? acceptance->widest(parts.policy->longest()) : 0;
   parts.drafts_cached = cached && speculation.method == serve::DraftMethod::eagle;
+  parts.loses_drafts = cached && experiment.pool.host && !experiment.pool.host->keeps_draft;
   parts.extra_rows = cached && speculation.method == serve::DraftMethod::draft_model ? 1 : 0;
   return parts;
 }

@@ -419,6 +419,24 @@ void check_blocks(ServeExperiment& experiment, const cost::StepLimits& step, con
                                        block, deployment->target->name, step.rows));
 }
 
+// The second tier of the prefix cache: who loads from it.
+void check_host(const ServeExperiment& experiment, const serve::Scheduler& scheduler, const Location& where,
+                Diagnostics& diagnostics) {
+  if (!scheduler.loads_from_host())
+    diagnostics.add(where,
+                    "host is set and the scheduler loads nothing from it, allowed: vllm_v1 with prefix_caching, or sglang with "
+                    "radix_cache");
+  if (experiment.saves_states)
+    diagnostics.add(where, "host is set and layers of the target keep a state, allowed: a target whose layers all have a cache");
+  if (experiment.cost && in_step(experiment))
+    diagnostics.add(where, "host is set and engines share experts, allowed: engines that step by themselves");
+  if (!experiment.plain_pool.host->keeps_draft && experiment.speculation && experiment.speculation->longest > 0 &&
+      experiment.speculation->method == serve::DraftMethod::eagle)
+    diagnostics.add(where,
+                    "draft is lost and a head drafts, which cannot compute its cache again without the target's features, "
+                    "allowed: draft: kept, or a draft model");
+}
+
 // A streamed run is an open loop whose requests do not depend on each other.
 void check_streamed(const ServeExperiment& experiment, const Location& where, Diagnostics& diagnostics) {
   const auto wrong = [&](const char* found, const char* allowed) {
@@ -462,6 +480,7 @@ const std::vector<spec::SectionInfo>& serve_sections() {
       {"(top level of specsim serve)", "a server's config", top_parameters()},
       {"serve", "the server and its clients", serve_parameters()},
       {"serve.kv", "the paged cache; if omitted, memory is unlimited", serve::kv_parameters()},
+      {"serve.kv.host", "the second tier of the prefix cache, for vllm_v1 and sglang", serve::host_parameters()},
       {"serve.lengths", "lengths of requests, if the arrivals have none", length_parameters()},
       {"serve.speculation", "drafting", speculation_parameters()},
       {"serve.replicas", "engines that share one queue of clients", replica_parameters()},
@@ -530,6 +549,7 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
     experiment.pool =
         read_pool(kv, experiment.cost.get(), memory, experiment.speculation ? experiment.speculation->longest : 0, diagnostics);
   if (memory.saves_states) check_blocks(experiment, *memory.profiled, kv.where("block"), diagnostics);
+  if (scheduler && experiment.plain_pool.host) check_host(experiment, *scheduler, kv.where("host"), diagnostics);
   if (scheduler) check_start(experiment, *scheduler, serve.where("scheduler"), diagnostics);
   read_replicas(serve.value("replicas"), chosen.entry, experiment, diagnostics);
   const std::optional<double> cut = config::as_number(serve.text("warm_up"));

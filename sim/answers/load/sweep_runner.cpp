@@ -36,6 +36,7 @@ void each_field(Figures& s, F&& f) {
   for (auto& one : s.within_limit) f(one);
   f(s.within_all), f(s.overloaded), f(s.stable), f(s.latency_error);
   f(s.last_tenth_s), f(s.idle_places), f(s.gpus), f(s.joules), f(s.power_error), f(s.dollars);
+  f(s.host_hit_tokens), f(s.host_loaded_bytes), f(s.host_stored_bytes), f(s.host_link_share), f(s.draft_recomputed_tokens);
 }
 
 }  // namespace

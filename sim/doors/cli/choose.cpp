@@ -76,6 +76,10 @@ void add_choose_options(CommandLine& line, ChooseOptions& options) {
        {"text", options.drafts.text, "prefer published acceptance on this kind of text: chat, code, extraction, maths"},
        {"engine", question.engine, "the server: a name (specsim list engine) or a file"},
        {"rate", load.rate, "requests per second, a Poisson process"},
+       {"rate-by-hour", question.rates_by_hour, config::above(0, 1e9),
+        "requests per second in each hour of a day, commas between: sizes a fleet, with the fewest engines of each setting that "
+        "keep "
+        "--slo in the busiest hour"},
        {"users", load.concurrency, "clients that each wait for their answer"},
        {"trace", load.trace, "recorded requests: CSV or JSON lines"},
        {"requests", load.requests, "requests sent to each simulated server"},
@@ -115,12 +119,16 @@ void complete(const CommandLine& line, ChooseOptions& options) {
   choose::Question& question = options.question;
   for (const char* option : {"target", "hardware"}) line.require(option);
   line.check({{"force", {"out"}, {}, ""}});
-  const int loads =
-      static_cast<int>(line.given("rate")) + static_cast<int>(line.given("users")) + static_cast<int>(line.given("trace"));
+  const int loads = static_cast<int>(line.given("rate")) + static_cast<int>(line.given("users")) +
+                    static_cast<int>(line.given("trace")) + static_cast<int>(line.given("rate-by-hour"));
   if (loads != 1)
-    throw BadInput({"", 0, 0}, fmt::format("specsim choose {}, allowed: one of --rate, --users, --trace",
+    throw BadInput({"", 0, 0}, fmt::format("specsim choose {}, allowed: one of --rate, --rate-by-hour, --users, --trace",
                                            loads == 0 ? "needs a load" : "was given several loads"));
   if (question.load.concurrency) static_cast<void>(read_integer(*question.load.concurrency, "--users", config::between(1, 1e7)));
+  if (!question.rates_by_hour.empty()) {
+    line.check({{"rate-by-hour", {"slo"}, {"replicas", "prefill", "expert-parallel", "gpus", "requests"}, "the size of a fleet replaces"}});
+    question.load.rate = fmt::format("{:.17g}", *std::max_element(question.rates_by_hour.begin(), question.rates_by_hour.end()));
+  }
   if (question.hardware == std::vector<std::string>{"all"}) question.hardware = priced_gpus();
   for (auto* const list : {&question.hardware, &question.types, &question.cache_bits}) once_each(*list);
   for (auto* const list : {&question.tensor_parallel, &question.replicas, &question.prefill, &question.expert_parallel})
@@ -204,6 +212,22 @@ void print_ranking(const Chosen& chosen, Objective objective) {
       what, 100.0 * plan::kSure, what));
 }
 
+// The costs of a day, with the error of the speed.
+void print_days(const Chosen& chosen) {
+  report::Table table(
+      {{"rank"}, {"replicas"}, {"$/day"}, {"low"}, {"high"}, {"replicas by hour"}, {"$/day by hour"}, {"low"}, {"high"}});
+  for (std::size_t i = 0; i < chosen.ranked.size(); ++i) {
+    const Choice& one = chosen.ranked[i];
+    const double spread = std::exp(report::kIn95 * one.error(Objective::cost));
+    table.add({std::to_string(i + 1), std::to_string(one.replicas), figure(one.dollars_per_day),
+               figure(one.dollars_per_day / spread), figure(one.dollars_per_day * spread),
+               fmt::format("{} to {}", one.fewest_replicas, one.replicas), figure(one.dollars_by_hour),
+               figure(one.dollars_by_hour / spread), figure(one.dollars_by_hour * spread)});
+  }
+  print_output("a day: the replicas of the busiest hour around the clock, and as many as each hour needs\n");
+  print_table(table);
+}
+
 void print_start(const std::string& label, const Choice& choice) {
   const auto own = choose::start_command(choice);
   const double servers = choose::servers_of(choice);
@@ -244,6 +268,7 @@ void print_chosen(const ChooseOptions& options, const Chosen& chosen, const choo
         "longer time");
   } else {
     print_ranking(chosen, question.objective);
+    if (!question.rates_by_hour.empty()) print_days(chosen);
     const Choice& best = chosen.ranked.front();
     print_start("start", best);
     if (options.verbose)

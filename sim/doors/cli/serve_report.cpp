@@ -86,6 +86,12 @@ void print_summaries(const Summaries& summaries) {
     number("prefix hit rate, %", [](const Summary& s) { return 100.0 * s.prefix_hit_tokens / s.prefix_lookup_tokens; });
     number("tokens of prompts computed", [](const Summary& s) { return s.prefix_lookup_tokens - s.prefix_hit_tokens; });
   }
+  if (std::any_of(summaries.begin(), summaries.end(), [](const auto& one) { return one.second.host_stored_bytes > 0.0; })) {
+    number("tokens loaded from host memory", [](const Summary& s) { return s.host_hit_tokens; });
+    number("GB loaded over the link of a GPU", [](const Summary& s) { return 1e-9 * s.host_loaded_bytes; });
+    number("link busy with loads, %", [](const Summary& s) { return 100.0 * s.host_link_share; });
+    number("loaded tokens that the draft computed again", [](const Summary& s) { return s.draft_recomputed_tokens; });
+  }
   number("cache, tokens (0: no limit)", [](const Summary& s) { return s.pool_tokens; });
   number("requests of mean length that fit the cache", [](const Summary& s) { return s.fitting_requests; });
   number("requests displaced by the draft's memory", [](const Summary& s) { return s.draft_cost_requests; });

@@ -309,11 +309,21 @@ py::array_t<double> array_of(std::span<const double> values) {
 
 class PythonRule final : public verify::PositionRule {
  public:
-  PythonRule(std::string name, PyObject* rule) : name_(std::move(name)), rule_(rule) {}
+  using Array = py::array_t<double, py::array::c_style | py::array::forcecast>;
+
+  PythonRule(std::string name, PyObject* rule, bool at_once) : name_(std::move(name)), rule_(rule), at_once_(at_once) {}
 
   [[nodiscard]] verify::Odds odds(const verify::PositionDistributions& distributions, Token x) const override {
     const Callback locked;
-    return {accept(array_of(distributions.target), array_of(distributions.drafted), x), 1.0};
+    const py::array_t<double> target = array_of(distributions.target);
+    const py::array_t<double> drafted = array_of(distributions.drafted);
+    return {at_once_ ? accepted(target, drafted)[x] : accept(target, drafted, x), 1.0};
+  }
+
+  void all_odds(const verify::PositionDistributions& distributions, std::span<verify::Odds> of_tokens) const override {
+    const Callback locked;
+    const std::vector<double> all = accepted(array_of(distributions.target), array_of(distributions.drafted));
+    for (std::size_t x = 0; x < of_tokens.size(); ++x) of_tokens[x] = {all[x], 1.0};
   }
 
   void rejected(const verify::PositionDistributions& distributions, std::span<double> weights) const override {
@@ -324,16 +334,13 @@ class PythonRule final : public verify::PositionRule {
     if (!py::hasattr(rule, "residual")) {
       // The part of the target that acceptance leaves. With it, any rule that accepts at most the target's probability of a
       // token is lossless.
+      const std::vector<double> all = accepted(target, drafted);
       for (std::size_t x = 0; x < weights.size(); ++x)
-        weights[x] =
-            std::max(0.0, distributions.target[x] - distributions.drafted[x] * accept(target, drafted, static_cast<Token>(x)));
+        weights[x] = std::max(0.0, distributions.target[x] - distributions.drafted[x] * all[x]);
       return;
     }
     try {
-      const auto given = py::array_t<double, py::array::c_style | py::array::forcecast>(rule.attr("residual")(target, drafted));
-      if (given.ndim() != 1 || static_cast<std::size_t>(given.size()) != weights.size())
-        throw BadInput({fmt::format("rule {}", name_), 0, 0},
-                       fmt::format("residual gave {} weights, allowed: one for each of {} tokens", given.size(), weights.size()));
+      const Array given = each_token(rule.attr("residual")(target, drafted), "residual", target.size());
       for (std::size_t x = 0; x < weights.size(); ++x) {
         weights[x] = given.data()[x];
         if (!(weights[x] >= 0.0 && weights[x] < 1e300))
@@ -346,12 +353,43 @@ class PythonRule final : public verify::PositionRule {
   }
 
  private:
+  [[nodiscard]] Array each_token(const py::object& given, const char* method, py::ssize_t tokens) const {
+    Array array(given);
+    if (array.ndim() != 1 || array.size() != tokens)
+      throw BadInput({fmt::format("rule {}", name_), 0, 0},
+                     fmt::format("{} gave {} values, allowed: one for each of {} tokens", method, array.size(), tokens));
+    return array;
+  }
+
+  void check_probability(double probability, const char* method, std::size_t token) const {
+    if (!(probability >= 0.0 && probability <= 1.0))
+      throw BadInput({fmt::format("rule {}", name_), 0, 0},
+                     fmt::format("{} gave {} for token {}, allowed: a probability", method, probability, token));
+  }
+
+  // [token]: the probability with which it is accepted.
+  [[nodiscard]] std::vector<double> accepted(const py::array_t<double>& target, const py::array_t<double>& drafted) const {
+    std::vector<double> all(static_cast<std::size_t>(target.size()));
+    if (!at_once_) {
+      for (std::size_t x = 0; x < all.size(); ++x) all[x] = accept(target, drafted, static_cast<Token>(x));
+      return all;
+    }
+    try {
+      const Array given = each_token(py::handle(rule_).attr("accept_all")(target, drafted), "accept_all", target.size());
+      for (std::size_t x = 0; x < all.size(); ++x) {
+        all[x] = given.data()[x];
+        check_probability(all[x], "accept_all", x);
+      }
+    } catch (py::error_already_set& raised) {
+      throw_raised(name_, "accept_all", raised);
+    }
+    return all;
+  }
+
   [[nodiscard]] double accept(const py::array_t<double>& target, const py::array_t<double>& drafted, Token x) const {
     try {
       const auto probability = py::handle(rule_).attr("accept")(target, drafted, static_cast<int>(x)).cast<double>();
-      if (!(probability >= 0.0 && probability <= 1.0))
-        throw BadInput({fmt::format("rule {}", name_), 0, 0},
-                       fmt::format("accept gave {} for token {}, allowed: a probability", probability, x));
+      check_probability(probability, "accept", x);
       return probability;
     } catch (py::error_already_set& raised) {
       throw_raised(name_, "accept", raised);
@@ -362,6 +400,7 @@ class PythonRule final : public verify::PositionRule {
 
   std::string name_;
   PyObject* rule_;  // kept alive by the registration
+  bool at_once_;    // it has accept_all()
 };
 
 // A rule under a name that configs can use, while this object exists.
@@ -369,6 +408,7 @@ class RegisteredRule {
  public:
   RegisteredRule(const std::string& name, py::object rule, bool lossless) : rule_(std::move(rule)) {
     PyObject* const held = rule_.ptr();
+    const bool at_once = py::hasattr(rule_, "accept_all");
     works().alone([&] {
       if (verify::verifiers().find(name) != nullptr)
         throw BadInput({"name", 0, 0}, fmt::format("\"{}\" is a verifier already, allowed: another name", name));
@@ -377,7 +417,7 @@ class RegisteredRule {
           verify::VerifierEntry{{name, "a rule in Python", "", {}, ""},
                                 lossless,
                                 {},
-                                [name, held](const config::Arguments&) { return std::make_unique<PythonRule>(name, held); },
+                                [=](const config::Arguments&) { return std::make_unique<PythonRule>(name, held, at_once); },
                                 {}});
     });
   }

@@ -22,8 +22,9 @@ void PreparedContexts::prepare(int context, int depth, const verify::PositionRul
   const std::uint64_t offset = (static_cast<std::uint64_t>(context) * depths_ + static_cast<std::uint64_t>(depth)) * vocab_;
   math::build_alias(distributions.drafted, draft_.data() + offset, scratch);
   std::uint64_t* accept = accept_.data() + offset;
-  for (std::uint64_t x = 0; x < vocab_; ++x)
-    accept[x] = verify::accept_threshold(rule.odds(distributions, static_cast<Token>(x))) << kClassBits | classes.of_token[x];
+  std::vector<verify::Odds> odds(vocab_);
+  rule.all_odds(distributions, odds);
+  for (std::uint64_t x = 0; x < vocab_; ++x) accept[x] = verify::accept_threshold(odds[x]) << kClassBits | classes.of_token[x];
   std::vector<double> weights(vocab_);
   rule.rejected(distributions, weights);
   // Distributions that are equal but for rounding may reject with probability 1e-16 and leave no residual. The target's

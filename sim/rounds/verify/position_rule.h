@@ -6,6 +6,7 @@
 #include "sim/rounds/verify/accept.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <span>
 
 namespace specsim::verify {
@@ -29,6 +30,10 @@ class PositionRule {
 
   // The odds that draft token x is accepted.
   [[nodiscard]] virtual Odds odds(const PositionDistributions& distributions, Token x) const = 0;
+  // The same for all tokens.
+  virtual void all_odds(const PositionDistributions& distributions, std::span<Odds> of_tokens) const {
+    for (std::size_t x = 0; x < of_tokens.size(); ++x) of_tokens[x] = odds(distributions, static_cast<Token>(x));
+  }
   // The final token's distribution after a rejection, as weights with any positive sum. May be all zero if a rejection is
   // impossible.
   virtual void rejected(const PositionDistributions& distributions, std::span<double> weights) const = 0;

@@ -11,13 +11,15 @@ constexpr BlockPool::Block kNullBlock = 0;
 
 }  // namespace
 
-BlockPool::BlockPool(std::uint32_t blocks, std::uint32_t block_tokens, bool prefix_caching)
+BlockPool::BlockPool(std::uint32_t blocks, std::uint32_t block_tokens, bool prefix_caching,
+                     const std::optional<HostCache::Setting>& host)
     : blocks_(blocks),
       block_tokens_(block_tokens),
       shift_(std::has_single_bit(block_tokens) ? std::countr_zero(block_tokens) : -1),
       caches_(prefix_caching),
       free_(blocks == kUnlimitedBlocks ? blocks : blocks - 1) {
   if (caches_) all_.resize(1);
+  if (host) host_.emplace(*host);
 }
 
 void BlockPool::append_free(Block block) {
@@ -59,10 +61,12 @@ void BlockPool::forget(Block block) {
   const auto first = by_hash_.find(entry.hash);
   if (first->second == block) {
     changes(entry.hash);
-    if (entry.next_same == kNullBlock)
-      by_hash_.erase(first);
-    else
+    if (entry.next_same != kNullBlock) {
       first->second = entry.next_same;
+      return;
+    }
+    by_hash_.erase(first);
+    if (host_ && host_->setting().on_eviction) host_->store(entry.hash);
     return;
   }
   Block before = first->second;
@@ -89,6 +93,7 @@ void BlockPool::name(Block block, std::uint64_t hash) {
   entry.hash = hash;
   entry.named = true;
   entry.next_same = kNullBlock;
+  if (host_ && !host_->setting().on_eviction) host_->store(hash);
   const auto [at, fresh] = by_hash_.try_emplace(hash, block);
   if (fresh) return changes(hash);
   Block last = at->second;

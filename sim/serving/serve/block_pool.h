@@ -4,8 +4,11 @@
 // again; free blocks are taken in the order in which they were freed, a sequence's last block freed first.
 #pragma once
 
+#include "sim/serving/serve/host_cache.h"
+
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -32,7 +35,9 @@ class BlockPool {
  public:
   using Block = std::uint32_t;
   // `blocks`: total, including the null block; kUnlimitedBlocks: no limit, and no content is ever forgotten.
-  BlockPool(std::uint32_t blocks, std::uint32_t block_tokens, bool prefix_caching);
+  // `host`: a second tier for the contents of blocks, with prefix caching and a limit.
+  BlockPool(std::uint32_t blocks, std::uint32_t block_tokens, bool prefix_caching,
+            const std::optional<HostCache::Setting>& host = std::nullopt);
 
   [[nodiscard]] std::uint32_t block_tokens() const { return block_tokens_; }
   // Blocks that this many tokens need; the last one may be partly filled.
@@ -68,6 +73,9 @@ class BlockPool {
   [[nodiscard]] bool has_state(std::uint64_t hash) const;
   // A sequence gives up its blocks, the last one first; those that no other sequence uses are free from now on.
   void release(const std::vector<Block>& blocks);
+  // The second tier, or nullptr.
+  [[nodiscard]] HostCache* host() { return host_ ? &*host_ : nullptr; }
+  [[nodiscard]] const HostCache* host() const { return host_ ? &*host_ : nullptr; }
   // The contents that a caller asks for repeatedly: whether find() may return something else for one of them than when they were
   // last watched. watch() forgets them all; the caller adds them to watched().
   void watch() {
@@ -102,6 +110,7 @@ class BlockPool {
   // hash.
   std::vector<Entry> all_;
   std::unordered_map<std::uint64_t, Block> by_hash_;
+  std::optional<HostCache> host_;
   HashSketch watched_;
   bool watched_changed_ = false;
 };

@@ -32,6 +32,23 @@ void CachedBlocks::find(arrivals::RequestId request, std::uint32_t tokens, const
   }
 }
 
+void CachedBlocks::find_in_host(arrivals::RequestId request, std::uint32_t first, std::uint32_t tokens, const EngineState& state,
+                                std::vector<std::uint64_t>& hashes) {
+  hashes.clear();
+  const HostCache* const host = state.pool->host();
+  if (host == nullptr) return;
+  for (std::uint32_t block = first; block < tokens / state.pool->block_tokens(); ++block) {
+    const std::uint64_t hash = hash_of(request, block, state);
+    if (!host->holds(hash)) break;
+    hashes.push_back(hash);
+  }
+}
+
+void CachedBlocks::touch_in_host(arrivals::RequestId request, std::uint32_t blocks, EngineState& state) {
+  if (state.pool->host() == nullptr) return;
+  while (blocks-- > 0) state.pool->host()->touch(hash_of(request, blocks, state));
+}
+
 void CachedBlocks::cut_to_state(arrivals::RequestId request, const EngineState& state, std::vector<BlockPool::Block>& hits) {
   while (!hits.empty() && !state.pool->has_state(hash_of(request, static_cast<std::uint32_t>(hits.size()) - 1, state)))
     hits.pop_back();
@@ -49,6 +66,7 @@ void CachedBlocks::begin(arrivals::RequestId request, const std::vector<BlockPoo
     own.blocks.push_back(block);
   }
   own.named = static_cast<std::uint32_t>(hits.size());
+  touch_in_host(request, state.workload->requests[request].prompt / state.pool->block_tokens(), state);
 }
 
 void CachedBlocks::extend(arrivals::RequestId request, std::uint32_t count, EngineState& state) {
@@ -73,6 +91,7 @@ void CachedBlocks::name(arrivals::RequestId request, std::uint32_t tokens, Engin
 void CachedBlocks::release(arrivals::RequestId request, EngineState& state) {
   const auto at = of_.find(request);
   if (at == of_.end()) return;
+  touch_in_host(request, at->second.named, state);
   state.pool->release(at->second.blocks);
   of_.erase(at);
 }

@@ -16,6 +16,9 @@ class CachedBlocks {
   // The longest cached prefix of a sequence, of at most this many tokens, in whole blocks.
   void find(arrivals::RequestId request, std::uint32_t tokens, const EngineState& state,
             std::vector<BlockPool::Block>& hits) const;
+  // Contents in host memory that continue a cached prefix of `first` blocks, in whole blocks of at most `tokens` in all.
+  static void find_in_host(arrivals::RequestId request, std::uint32_t first, std::uint32_t tokens, const EngineState& state,
+                           std::vector<std::uint64_t>& hashes);
   // The part of cached blocks at whose end a state is saved: for a target with layers of linear attention.
   static void cut_to_state(arrivals::RequestId request, const EngineState& state, std::vector<BlockPool::Block>& hits);
   // How many of these are among the free blocks.
@@ -34,6 +37,8 @@ class CachedBlocks {
     std::vector<BlockPool::Block> blocks;
     std::uint32_t named = 0;  // how many of these are in the prefix cache
   };
+  // The request's first blocks are the last ones that host memory drops, the very first one last.
+  static void touch_in_host(arrivals::RequestId request, std::uint32_t blocks, EngineState& state);
   std::unordered_map<arrivals::RequestId, Own> of_;
 };
 

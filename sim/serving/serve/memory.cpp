@@ -118,7 +118,74 @@ std::uint32_t count_blocks(const config::Arguments& kv, const cost::CostModel* c
   return speculative && kv.has("draft_tokens") ? std::min(blocks, in_tokens("draft_tokens")) : blocks;
 }
 
+struct HostOptions {
+  double gib = 0.0;
+  double gb_per_s = 0.0;
+  double latency_us = 0.0;
+  bool on_eviction = false;
+  bool keeps_draft = true;
+  std::optional<double> kv_bytes_per_token;
+};
+
+const config::Fields<HostOptions>& host_fields() {
+  static const config::Fields<HostOptions> fields = {
+      {"gib", &HostOptions::gib, "GiB of host memory for each GPU of an engine", config::above(0, 1e6), config::required},
+      {"gb_per_s", &HostOptions::gb_per_s, "rate of the link from the host to each GPU", config::above(0, 1e6), config::required},
+      {"latency_us", &HostOptions::latency_us, "its latency, once for each request that loads", config::between(0, 1e9)},
+      {"write", &HostOptions::on_eviction,
+       "through: blocks are copied to the host when they are computed, and take memory in both tiers; back: when the GPU evicts "
+       "them",
+       config::one_of<bool>({{"through", false}, {"back", true}})},
+      {"draft", &HostOptions::keeps_draft,
+       "kept: the draft's cache is kept with the target's; lost: a draft model computes loaded tokens again in its next pass",
+       config::one_of<bool>({{"kept", true}, {"lost", false}})},
+      {"kv_bytes_per_token", &HostOptions::kv_bytes_per_token,
+       "bytes of a token's cache on each GPU, if the cost model does not have them", config::between(1, 1e9)},
+  };
+  return fields;
+}
+
+// The second tier of a pool. `speculative`: the pool holds a draft's cache too.
+std::optional<HostCache::Setting> read_host(const config::Arguments& kv, const cost::CostModel* cost, bool speculative,
+                                            const PoolSize& pool, Diagnostics& diagnostics) {
+  if (!kv.has("host")) return std::nullopt;
+  const std::size_t before = diagnostics.list().size();
+  const config::Arguments arguments = config::read_arguments(kv.value("host"), host_fields(), {}, "serve.kv.host", diagnostics);
+  if (diagnostics.list().size() != before) return std::nullopt;
+  if (pool.blocks == kUnlimitedBlocks)
+    diagnostics.add(kv.where("host"),
+                    "host is set and the cache on the GPU is unlimited, which evicts nothing, allowed: with blocks, "
+                    "tokens or utilization");
+  const HostOptions options = host_fields().read(arguments);
+  double bytes = options.kv_bytes_per_token.value_or(0.0);
+  if (bytes == 0.0 && cost != nullptr) {
+    const cost::Kept kept = speculative && options.keeps_draft ? cost::Kept::both : cost::Kept::target;
+    const auto none = cost->memory_budget({1.0, 0.0}, 0, kept);
+    const auto many = cost->memory_budget({1.0, 1e6}, 0, kept);
+    if (none && many) bytes = (many->needed_bytes() - none->needed_bytes()) * 1e-6;
+  }
+  if (bytes == 0.0) {
+    diagnostics.add(kv.where("host"),
+                    "the cost model does not have the size of a token's cache, allowed: kv_bytes_per_token, or the "
+                    "cost model roofline");
+    return std::nullopt;
+  }
+  HostCache::Setting host;
+  host.block_bytes = bytes * pool.block_tokens;
+  host.blocks = static_cast<std::size_t>(options.gib * kGib / host.block_bytes);
+  host.bytes_per_second = 1e9 * options.gb_per_s;
+  host.latency = std::llround(1e-6 * arrivals::kPicosecondsPerSecond * options.latency_us);
+  host.on_eviction = options.on_eviction;
+  host.keeps_draft = options.keeps_draft;
+  if (host.blocks == 0)
+    diagnostics.add(arguments.where("gib"),
+                    fmt::format("{:g} GiB hold no block of {:.4g} bytes, allowed: at least one", options.gib, host.block_bytes));
+  return host;
+}
+
 }  // namespace
+
+const std::vector<Parameter>& host_parameters() { return host_fields().parameters(); }
 
 const std::vector<Parameter>& kv_parameters() {
   static const std::vector<Parameter> parameters = {
@@ -163,14 +230,17 @@ const std::vector<Parameter>& kv_parameters() {
        "GiB of that share that CUDA graphs take: vLLM up to version 0.20 captures them outside it; from 0.21 on it logs an "
        "estimate that it subtracts",
        config::between(0, 1e4),
-       {}}};
+       {}},
+      {"host", Type::value, "", "a second tier of the prefix cache in host memory; if omitted, evicted blocks are lost", {}, {}}};
   return parameters;
 }
 
 PoolSize read_pool(const config::Arguments& kv, const cost::CostModel* cost, const ServerMemory& memory,
                    std::optional<int> draft_length, Diagnostics& diagnostics) {
   const std::uint32_t block_tokens = block_of(kv, cost, memory, draft_length.value_or(0));
-  return {count_blocks(kv, cost, memory, draft_length, block_tokens, diagnostics), block_tokens};
+  PoolSize pool{count_blocks(kv, cost, memory, draft_length, block_tokens, diagnostics), block_tokens, std::nullopt};
+  pool.host = read_host(kv, cost, draft_length.has_value(), pool, diagnostics);
+  return pool;
 }
 
 }  // namespace specsim::serve

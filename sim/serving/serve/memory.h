@@ -19,10 +19,12 @@ struct ServerMemory {
 };
 
 const std::vector<config::Parameter>& kv_parameters();
+const std::vector<config::Parameter>& host_parameters();  // of its `host`
 
 struct PoolSize {
   std::uint32_t blocks = kUnlimitedBlocks;
   std::uint32_t block_tokens = 16;
+  std::optional<HostCache::Setting> host;  // the second tier of the prefix cache
 };
 
 // The pool of a server that drafts up to this many tokens, or without a draft length of one that holds the target alone.

@@ -230,6 +230,8 @@ void add_request(const Sequence& sequence, const Slo& slo, arrivals::Picoseconds
   summary.preemptions += sequence.preemptions;
   summary.prefix_hit_tokens += sequence.found;
   summary.prefix_lookup_tokens += sequence.looked_up;
+  summary.host_hit_tokens += sequence.found_in_host;
+  summary.draft_recomputed_tokens += sequence.draft_recomputed;
   summary.drafted += sequence.drafted;
   summary.accepted += sequence.accepted;
   tally.rounds += sequence.rounds;
@@ -350,6 +352,7 @@ void add_job(const SimulationResult& result, std::uint32_t replicas, double batc
 void add_totals(const SimulationResult& result, std::uint32_t replicas, double rounds, Summary& summary) {
   double batch = 0.0;
   double busy = 0.0;
+  double loading = 0.0;
   summary.fewest_free_blocks = result.totals.front().fewest_free_blocks;
   for (const ServerTotals& one : result.totals) {
     summary.steps += static_cast<double>(one.steps);
@@ -361,7 +364,11 @@ void add_totals(const SimulationResult& result, std::uint32_t replicas, double r
     summary.fewest_free_blocks = std::min(summary.fewest_free_blocks, static_cast<double>(one.fewest_free_blocks));
     batch += one.batch_ps;
     busy += static_cast<double>(one.busy);
+    summary.host_loaded_bytes += static_cast<double>(one.host.loaded) * one.host_block_bytes;
+    summary.host_stored_bytes += static_cast<double>(one.host.stored) * one.host_block_bytes;
+    loading += static_cast<double>(one.host.busy);
   }
+  summary.host_link_share = per_second(summary, loading / arrivals::kPicosecondsPerSecond / replicas);
   summary.mean_batch = busy > 0.0 ? batch / busy : kNone;
   summary.busy_share = per_second(summary, busy / arrivals::kPicosecondsPerSecond / replicas);
   summary.tokens_per_round = rounds > 0.0 ? 1.0 + summary.accepted / rounds : kNone;

@@ -88,8 +88,13 @@ struct Summary {
   double wasted_drafts = 0.0;    // drafted - accepted
   double preemptions = 0.0;
   double recomputed_tokens = 0.0;
-  double prefix_hit_tokens = 0.0;     // found in the prefix cache, at every admission
-  double prefix_lookup_tokens = 0.0;  // looked up there
+  double prefix_hit_tokens = 0.0;        // found in the prefix cache, at every admission
+  double prefix_lookup_tokens = 0.0;     // looked up there
+  double host_hit_tokens = 0.0;          // found in host memory, a part of prefix_hit_tokens
+  double host_loaded_bytes = 0.0;        // over the link of one GPU of each engine
+  double host_stored_bytes = 0.0;        // copied there
+  double host_link_share = 0.0;          // share of duration_s in which that link loads, mean over engines
+  double draft_recomputed_tokens = 0.0;  // tokens loaded from host memory that a draft computed again
   double largest_batch = 0.0;
   double fewest_free_blocks = 0.0;
   double pool_tokens = 0.0;       // tokens that a replica's pool holds; 0: no limit

@@ -62,8 +62,23 @@ const config::Fields<ContextParams>& context_fields() {
   return fields;
 }
 
+struct Drift {
+  double decay = 0.0;
+  double steps = 0.0;
+};
+const config::Fields<Drift>& drift_fields() {
+  using P = Drift;
+  static const config::Fields<P> fields = {
+      {"decay", &P::decay, "share that each training step of the target takes off every rate", config::between(0, 1),
+       config::required},
+      {"steps", &P::steps, "training steps of the target since the draft was trained", config::between(0, 1e6), config::required},
+  };
+  return fields;
+}
+
 struct AcceptanceParams {
   Rates rates;
+  Drift drift;
   config::Value by_context;
   config::Value classes;
   config::Value replay;
@@ -77,6 +92,10 @@ const config::Fields<AcceptanceParams>& acceptance_fields() {
       {"by_context", &P::by_context,
        "rates by context: each {context, and its rates}, linear in between; a request's cached tokens decide", config::as_list},
       {"classes", &P::classes, "kinds of requests: each {share, and its rates}", config::as_list},
+      {"drift", &P::drift,
+       "a target that is trained further while its draft is not: rates are multiplied by (1 - decay)^steps, each given that the "
+       "position is reached",
+       drift_fields()},
       {"replay", &P::replay, "a CSV of request,position,uniform in place of random numbers"},
       {"trace", &P::trace, "recorded acceptance, JSONL: request i is its record i"},
       {"kind", &P::kind, "only the trace's requests of this kind"},
@@ -116,6 +135,17 @@ PlaceRates read_rates(const config::Arguments& arguments, const Rates& rates, Di
   if (conditional.empty())
     diagnostics.add(arguments.where("position_rates"), "position_rates is empty, allowed: a rate for each position");
   return conditional;
+}
+
+// Multiplies the rates of all classes and contexts.
+void scale(std::vector<ClassRates::Class>& classes, double factor) {
+  const auto scale_rates = [&](std::vector<double>& rates) {
+    for (double& rate : rates) rate *= factor;
+  };
+  for (ClassRates::Class& one : classes) {
+    scale_rates(one.rates);
+    for (spec::ContextRates& context : one.by_context) scale_rates(context.rates);
+  }
 }
 
 // Empty after reporting.
@@ -183,14 +213,15 @@ std::optional<StatedAcceptance> read_acceptance(const config::Value& value, Diag
   if (arguments.has("kind") && !arguments.has("trace"))
     diagnostics.add(arguments.where("kind"), "kind is given without trace, allowed: with trace");
   if (arguments.has("trace")) {
-    for (const char* const other : {"position_rates", "conditional_rates", "alpha", "classes", "replay", "by_context"})
-      if (arguments.has(other))
+    for (const char* const other : {"position_rates", "conditional_rates", "alpha", "classes", "replay", "by_context", "drift"})
+      if (arguments.given(other))
         diagnostics.add(arguments.where(other), fmt::format("{} is given together with trace, allowed: one of them", other));
     if (diagnostics.list().size() != before) return std::nullopt;
     return read_recorded_acceptance(params.trace, params.kind, diagnostics);
   }
   if (diagnostics.list().size() != before) return std::nullopt;
   std::vector<ClassRates::Class> classes;
+  const double kept = std::pow(1.0 - params.drift.decay, params.drift.steps);
   if (arguments.has("by_context")) {
     for (const char* const other : {"position_rates", "conditional_rates", "alpha", "classes", "replay"})
       if (arguments.has(other))
@@ -199,6 +230,7 @@ std::optional<StatedAcceptance> read_acceptance(const config::Value& value, Diag
     std::vector<spec::ContextRates> contexts = read_contexts(params.by_context, diagnostics);
     if (diagnostics.list().size() != before) return std::nullopt;
     classes.push_back({1.0, contexts.front().rates, true, "", std::move(contexts)});
+    scale(classes, kept);
     return ClassRates{std::move(classes)};
   }
   if (arguments.has("classes")) {
@@ -216,6 +248,7 @@ std::optional<StatedAcceptance> read_acceptance(const config::Value& value, Diag
     classes.push_back({1.0, read_rates(arguments, params.rates, diagnostics), arguments.has("alpha")});
   }
   if (diagnostics.list().size() != before) return std::nullopt;
+  scale(classes, kept);
   if (!arguments.has("replay")) return ClassRates{std::move(classes)};
   if (classes.size() != 1) {
     diagnostics.add(arguments.where("replay"), "replay is given together with classes, allowed: one set of rates");

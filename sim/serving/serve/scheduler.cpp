@@ -52,7 +52,16 @@ void Scheduler::begin(Sequence& sequence, std::uint32_t cached, const EngineStat
   if (sequence.first_scheduled == arrivals::kNever) sequence.first_scheduled = state.now;
 }
 
+arrivals::Picoseconds Scheduler::load(Sequence& sequence, std::span<const std::uint64_t> hashes, const EngineState& state) {
+  const auto tokens = static_cast<std::uint32_t>(hashes.size()) * state.pool->block_tokens();
+  sequence.found_in_host += tokens;
+  if (state.loses_drafts) sequence.draft_lost = tokens;
+  return state.pool->host()->load(hashes, state.now);
+}
+
 void Scheduler::lose(Sequence& sequence, Step& step) {
+  sequence.draft_lost = 0;
+  sequence.loaded_at = 0;
   sequence.computed = 0;
   sequence.spec = 0;
   sequence.prefill_target = 0;

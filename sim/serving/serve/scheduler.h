@@ -36,7 +36,7 @@ enum class Cause : std::uint8_t {
   stalled,       // admitted and not scheduled: no budget or no block was left
   preempted,     // waiting for its next admission
   recompute,     // admitted again, lost tokens not computed yet
-  transfer       // its cache is transferred from the engine that computed its prompt to the one that decodes
+  transfer       // its cache comes from the engine that computed its prompt, or from host memory
 };
 constexpr std::size_t kCauses = 10;
 const std::array<const char*, kCauses>& cause_names();
@@ -69,9 +69,13 @@ struct alignas(64) Sequence {
   arrivals::Picoseconds first_scheduled = arrivals::kNever;
   std::uint64_t scheduled_in = 0;  // number of the last scheduling that took it, if the scheduler needs it
   std::uint32_t preemptions = 0;
-  std::uint32_t recomputed = 0;  // tokens
-  std::uint32_t found = 0;       // tokens, in the prefix cache at its admissions
-  std::uint32_t looked_up = 0;   // tokens that it had at these admissions
+  std::uint32_t recomputed = 0;         // tokens
+  std::uint32_t found = 0;              // tokens, in the prefix cache at its admissions
+  std::uint32_t looked_up = 0;          // tokens that it had at these admissions
+  std::uint32_t found_in_host = 0;      // tokens found in host memory, a part of `found`
+  std::uint32_t draft_lost = 0;         // tokens whose cache came from host memory without the draft's
+  std::uint32_t draft_recomputed = 0;   // tokens that only the draft computed for that reason
+  arrivals::Picoseconds loaded_at = 0;  // when its blocks are loaded from host memory; 0: nothing is being loaded
 
   [[nodiscard]] std::uint32_t tokens() const { return prompt + emitted; }
   [[nodiscard]] bool in_prefill() const { return computed < prefill_target; }
@@ -103,14 +107,16 @@ struct Step {
   std::uint32_t batch_rows = 0;
   std::uint32_t pass_rows = 0;
   std::uint32_t preempted = 0;
-  std::uint32_t waiting = 0;      // requests that wait after this step was scheduled
-  std::uint32_t free_blocks = 0;  // free blocks after this step was scheduled
-  int draft_length = 0;           // drafts that the step makes for the next
+  std::uint32_t waiting = 0;            // requests that wait after this step was scheduled
+  std::uint32_t free_blocks = 0;        // free blocks after this step was scheduled
+  int draft_length = 0;                 // drafts that the step makes for the next
+  arrivals::Picoseconds loaded_at = 0;  // the pass waits for blocks from host memory and ends then at the earliest
   void clear() {
     items.clear();
     sequential_drafts.clear();
     preempted = 0;
     draft_length = 0;
+    loaded_at = 0;
   }
 };
 
@@ -129,7 +135,9 @@ struct EngineState {
   // the draft's cache needs the target's features of the token before: part of a cached prefix is computed again
   bool drafts_cached = false;
   bool saves_states = false;  // the target has layers with a state: a cached prefix ends where one is saved
+  bool loses_drafts = false;  // the draft computes tokens again whose cache comes from host memory
   arrivals::Picoseconds now = 0;
+  arrivals::Picoseconds wakes = arrivals::kNever;  // when the first request's blocks are loaded from host memory
 
   [[nodiscard]] Sequence& at(arrivals::RequestId request) const { return first_sequence[request]; }
   // Rows of a sequence's drafts in its next step, after this many tokens; `draft_length`: the policy's, of the step before.
@@ -175,6 +183,8 @@ class Scheduler {
   [[nodiscard]] virtual HostTime host_time() const { return HostTime::as_the_engine; }
   // Whether blocks of equal prefixes are computed once.
   [[nodiscard]] virtual bool prefix_caching() const { return false; }
+  // Whether it takes cached prefixes from host memory too.
+  [[nodiscard]] virtual bool loads_from_host() const { return false; }
   // Whether cached prefixes of a target that has layers with a state end where a state is saved.
   [[nodiscard]] virtual bool saves_states() const { return false; }
   // The step that the server computes at its start to measure the memory of activations; nothing if it does not.
@@ -208,6 +218,8 @@ class Scheduler {
   // Admits a waiting sequence, with this many of its tokens computed already: those of a cached prefix, or all but the last one
   // if its prompt was computed elsewhere.
   static void begin(Sequence& sequence, std::uint32_t cached, const EngineState& state);
+  // Loads these contents for a sequence that was just admitted with them among its cached tokens; returns when they are there.
+  static arrivals::Picoseconds load(Sequence& sequence, std::span<const std::uint64_t> hashes, const EngineState& state);
   // A running sequence loses its computed tokens, and waits again; the scheduler must free its blocks.
   static void lose(Sequence& sequence, Step& step);
   // Sentences for idle_options(). `policy`: name of the option that orders by priority if `by_priority`; `cache`: name of the

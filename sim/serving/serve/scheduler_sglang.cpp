@@ -50,6 +50,7 @@ class Sglang final : public Scheduler {
         last_ratio_(first_ratio_ * kLastRatioShare),
         ratio_(first_ratio_) {}
   [[nodiscard]] bool prefix_caching() const override { return options_.radix_cache; }
+  [[nodiscard]] bool loads_from_host() const override { return options_.radix_cache; }
   [[nodiscard]] cost::MemoryShare memory_share() const override { return cost::MemoryShare::weights_and_cache; }
   [[nodiscard]] double usual_share(const cost::Hardware& hardware, int gpus) const override {
     return cost::sglang_share(hardware, options_.chunked_prefill_size, gpus);
@@ -207,14 +208,20 @@ class Sglang final : public Scheduler {
       const arrivals::RequestId request = waiting_.front();
       Sequence& sequence = state.at(request);
       hits_.clear();
+      in_host_.clear();
       const bool decodes = sequence.arrived_prefilled();
-      if (state.pool->caches() && !decodes) cached_.find(request, radix_keys(sequence.tokens() - 1, state), state, hits_);
-      const auto found = static_cast<std::uint32_t>(hits_.size()) * state.pool->block_tokens();
+      if (state.pool->caches() && !decodes) {
+        const std::uint32_t keys = radix_keys(sequence.tokens() - 1, state);
+        cached_.find(request, keys, state, hits_);
+        CachedBlocks::find_in_host(request, static_cast<std::uint32_t>(hits_.size()), keys, state, in_host_);
+      }
+      const auto loaded = static_cast<std::uint32_t>(in_host_.size()) * state.pool->block_tokens();
+      const std::uint32_t found = static_cast<std::uint32_t>(hits_.size()) * state.pool->block_tokens() + loaded;
       // Unused cached blocks count as free until a request uses them.
       const double woken = state.pool->caches() ? CachedBlocks::among_free(hits_, *state.pool) * state.pool->block_tokens() : 0.0;
       const std::uint32_t whole = sequence.tokens() - found;
       const double reserve = std::min(sequence.limit - sequence.emitted, kMostReserved);
-      if (whole + woken + reserve + state.pool->block_tokens() > free_tokens) break;
+      if (whole + loaded + woken + reserve + state.pool->block_tokens() > free_tokens) break;
       if (decodes) {  // it joins the running batch without a pass over its prompt
         order_.leave(waiting_);
         begin(sequence, sequence.tokens() - 1, state);
@@ -234,8 +241,13 @@ class Sglang final : public Scheduler {
         cached_.begin(request, hits_, state);
         sequence.held = static_cast<std::uint32_t>(hits_.size());
       }
+      if (loaded > 0) {  // while the batch computes, layer by layer; the next request finds these blocks on the GPU
+        take(request, sequence, static_cast<std::uint32_t>(in_host_.size()), state);
+        cached_.name(request, found, state);
+        step.loaded_at = load(sequence, in_host_, state);
+      }
       add(request, sequence, rows);
-      free_tokens -= woken + rows + (cut ? 0.0 : reserve);
+      free_tokens -= woken + loaded + rows + (cut ? 0.0 : reserve);
       if (cut) {
         chunked_ = true;
         chunked_request_ = request;
@@ -304,6 +316,7 @@ class Sglang final : public Scheduler {
   std::size_t unreceived_ = 0;           // requests that came since then
   CachedBlocks cached_;                  // with the radix cache
   std::vector<BlockPool::Block> hits_;   // cached blocks of the current request
+  std::vector<std::uint64_t> in_host_;   // and its blocks in host memory after them
   std::uint64_t prompt_tokens_ = 0;      // computed so far
   std::unordered_map<arrivals::RequestId, std::uint64_t>
       arrived_at_;  // prompt_tokens_ when it first arrived, if the order needs it

@@ -32,6 +32,7 @@ class VllmV1 final : public Scheduler {
   }
   [[nodiscard]] bool prefix_caching() const override { return options_.prefix_caching; }
   [[nodiscard]] bool saves_states() const override { return options_.prefix_caching; }
+  [[nodiscard]] bool loads_from_host() const override { return options_.prefix_caching; }
   [[nodiscard]] RunningLimit running_limit() const override { return {options_.max_num_seqs, ""}; }
   [[nodiscard]] std::vector<std::string> idle_options(const RequestTraits& traits) const override {
     return idle_sentences(traits, "policy", options_.by_priority, "prefix_caching", options_.prefix_caching);
@@ -71,6 +72,7 @@ class VllmV1 final : public Scheduler {
 
   void schedule(EngineState& state, Step& step) override {
     step.clear();
+    state.wakes = arrivals::kNever;
     std::int64_t budget = std::int64_t{options_.max_num_batched_tokens} - std::int64_t{state.extra_rows} * options_.max_num_seqs;
     schedule_running(state, step, budget);
     if (step.preempted == 0) schedule_waiting(state, step, budget);
@@ -183,6 +185,10 @@ class VllmV1 final : public Scheduler {
       if (prefill || sequence.computed + 1 != sequence.tokens() + sequence.placeholders || rows > budget || rows > threshold ||
           sequence.computed + std::int64_t{rows} >= longest ||
           sequence.computed + std::uint64_t{rows} + lookahead > std::uint64_t{sequence.held} * own_tokens) {
+        if (prefill && loads(sequence, state)) {
+          ++i;
+          continue;
+        }
         std::int64_t fresh = std::int64_t{sequence.tokens()} + sequence.spec + sequence.placeholders - sequence.computed;
         fresh = std::min(std::min(fresh, threshold), std::min(budget, longest - 1 - sequence.computed));
         if (fresh <= 0) {
@@ -205,6 +211,19 @@ class VllmV1 final : public Scheduler {
       budget -= rows;
       ++i;
     }
+  }
+
+  // Whether the blocks of an admitted request are still on their way from host memory. It is not scheduled until then
+  // (WAITING_FOR_REMOTE_KVS); its loaded blocks get their hashes when it is.
+  [[nodiscard]] static bool loads(Sequence& sequence, EngineState& state) {
+    if (sequence.loaded_at == 0) return false;
+    if (sequence.loaded_at > state.now) {
+      state.wakes = std::min(state.wakes, sequence.loaded_at);
+      return true;
+    }
+    state.spend(sequence, Cause::transfer);
+    sequence.loaded_at = 0;
+    return false;
   }
 
   // Scheduler._mamba_block_aligned_split of vLLM 0.27: how many of `fresh` tokens of a prompt are computed after the first
@@ -245,42 +264,68 @@ class VllmV1 final : public Scheduler {
   }
 
   void schedule_waiting(EngineState& state, Step& step, std::int64_t& budget) {
-    while (!waiting_.empty() && budget > 0 && running_.size() < options_.max_num_seqs) {
-      const arrivals::RequestId request = waiting_.front();
+    for (std::size_t at = 0; at < waiting_.size() && budget > 0 && running_.size() < options_.max_num_seqs;) {
+      const arrivals::RequestId request = waiting_[at];
       Sequence& sequence = state.at(request);
       hits_.clear();
+      in_host_.clear();
       const bool decodes = sequence.arrived_prefilled();
       if (state.pool->caches() && !decodes) {
         cached_.find(request, sequence.tokens() - 1, state, hits_);  // the last token is always computed
-        if (state.drafts_cached && !hits_.empty()) hits_.pop_back();
+        CachedBlocks::find_in_host(request, static_cast<std::uint32_t>(hits_.size()), sequence.tokens() - 1, state, in_host_);
+        if (state.drafts_cached && !in_host_.empty())
+          in_host_.pop_back();
+        else if (state.drafts_cached && !hits_.empty())
+          hits_.pop_back();
+        // OffloadingConnectorScheduler: a request waits while another one loads the same block, and others go first.
+        if (const auto [same, until] = being_loaded(state); same) {
+          state.wakes = std::min(state.wakes, until);
+          ++at;
+          continue;
+        }
       }
       auto shared = static_cast<std::uint32_t>(hits_.size());
       if (state.saves_states) CachedBlocks::cut_to_state(request, state, hits_);
       shared = (shared - static_cast<std::uint32_t>(hits_.size())) * state.pool->block_tokens();
       // A prompt that was computed elsewhere needs blocks here, but no row except its last token's.
-      const std::uint32_t cached =
-          decodes ? sequence.tokens() - 1 : static_cast<std::uint32_t>(hits_.size()) * state.pool->block_tokens();
+      const std::uint32_t cached = decodes
+                                       ? sequence.tokens() - 1
+                                       : static_cast<std::uint32_t>(hits_.size() + in_host_.size()) * state.pool->block_tokens();
       std::int64_t fresh = std::int64_t{sequence.tokens()} - cached;
       if (options_.long_prefill_token_threshold > 0) fresh = std::min<std::int64_t>(fresh, options_.long_prefill_token_threshold);
       if (!options_.chunked_prefill && fresh > budget) break;
       fresh = std::min(fresh, budget);
       if (!decodes) fresh = up_to_block(sequence, cached, fresh, shared, state);
       if (fresh == 0) break;
+      if (!in_host_.empty()) fresh = 0;  // it computes nothing before its blocks are loaded
       sequence.prefill_target = decodes ? 0 : sequence.tokens();
       sequence.computed = cached;
       if (!allocate(request, sequence, static_cast<std::uint32_t>(fresh), state, true)) {
         sequence.computed = 0;
         break;
       }
-      waiting_.pop_front();
+      waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(at));
       running_.push_back(request);
       begin(sequence, cached, state);
+      if (!in_host_.empty()) {
+        sequence.loaded_at = load(sequence, in_host_, state);
+        state.wakes = std::min(state.wakes, sequence.loaded_at);
+        continue;
+      }
       step.items.push_back({request, static_cast<std::uint32_t>(fresh), 0, 0, !decodes, false, 0});
       budget -= fresh;
     }
   }
 
-  // Room for `rows` more tokens and the drafts' slots after them. At an admission hits_ are the sequence's first blocks.
+  // Whether one of in_host_ is on its way for another request, and until when.
+  [[nodiscard]] std::pair<bool, arrivals::Picoseconds> being_loaded(const EngineState& state) const {
+    arrivals::Picoseconds until = 0;
+    for (const std::uint64_t hash : in_host_) until = std::max(until, state.pool->host()->arrives(hash));
+    return {until > state.now, until};
+  }
+
+  // Room for `rows` more tokens and the drafts' slots after them. At an admission hits_ are the sequence's first blocks, and
+  // blocks for in_host_ are taken too.
   bool allocate(arrivals::RequestId request, Sequence& sequence, std::uint32_t rows, EngineState& state, bool admission) {
     BlockPool& pool = *state.pool;
     if (pool.unlimited() && !pool.caches()) return true;
@@ -306,8 +351,8 @@ class VllmV1 final : public Scheduler {
     if (admission) cached_.begin(request, hits_, state);
     cached_.extend(request, need, state);
     sequence.held = held + need;
-    // Only blocks of known tokens are registered in the prefix cache, not those of drafts.
-    cached_.name(request, std::min(sequence.computed + rows, sequence.tokens()), state);
+    // Only blocks of known tokens are registered in the prefix cache, not those of drafts or those that are being loaded.
+    if (!admission || in_host_.empty()) cached_.name(request, std::min(sequence.computed + rows, sequence.tokens()), state);
     return true;
   }
 
@@ -329,6 +374,7 @@ class VllmV1 final : public Scheduler {
   bool finished_waiting_ = false;
   std::uint64_t schedulings_ = 0;
   std::vector<BlockPool::Block> hits_;
+  std::vector<std::uint64_t> in_host_;
   CachedBlocks cached_;  // with prefix caching
 };
 

@@ -46,6 +46,7 @@ Server::Server(std::uint32_t index, Parts parts, const arrivals::RequestTrace& w
   state_.extra_rows = parts_.extra_rows;
   state_.drafts_cached = parts_.drafts_cached;
   state_.saves_states = parts_.saves_states;
+  state_.loses_drafts = parts_.loses_drafts;
   totals_.fewest_free_blocks = parts_.pool->free();
 }
 
@@ -67,13 +68,26 @@ void Server::remember(const arrivals::Request& request) {
   remembered_.insert(first, first + request.hashes);
 }
 
+ServerTotals Server::totals() const {
+  ServerTotals totals = totals_;
+  if (const HostCache* const host = parts_.pool->host(); host != nullptr) {
+    totals.host = host->totals();
+    totals.host_block_bytes = host->setting().block_bytes;
+  }
+  return totals;
+}
+
 void Server::begin_steps(arrivals::Picoseconds now) {
   state_.now = now;
+  wakes_ = arrivals::kNever;
   if (ends_ == arrivals::kNever && !composed_) {
     parts_.scheduler->schedule(state_, current_);
     // A request that gave up its own blocks can be admitted again by the next scheduling. An idle engine schedules again at once.
     if (current_.items.empty() && current_.preempted > 0) parts_.scheduler->schedule(state_, current_);
-    if (current_.items.empty()) return;
+    if (current_.items.empty()) {
+      wakes_ = state_.wakes;
+      return;
+    }
     begin_pass(now);
   }
   if (!parts_.scheduler->asynchronous() || has_queued_) return;
@@ -148,6 +162,17 @@ void Server::play(Item& item, const Sequence& sequence) {
     item.accepted = rounds_->play(item.request, sequence.emitted, item.verified);
 }
 
+// The draft computes the tokens whose cache it lost together with its rows of this item, after `before` tokens of the target.
+void Server::recompute_draft(const Item& item, std::uint32_t before) {
+  Sequence& sequence = state_.at(item.request);
+  const double lost = std::exchange(sequence.draft_lost, 0);
+  const auto pairs = [](double rows, double cached) { return rows * (cached + 0.5 * (rows + 1.0)); };
+  work_.draft_only.rows += lost;
+  work_.draft_only.cached -= lost;
+  work_.draft_only.pairs += pairs(lost + item.rows, before - lost) - pairs(item.rows, before);
+  sequence.draft_recomputed += static_cast<std::uint32_t>(lost);
+}
+
 void Server::compose() {
   if (rounds_ != nullptr)
     share_rows();
@@ -185,6 +210,7 @@ void Server::compose() {
       work.prompts.rows += item.rows;
       work.prompts.cached += before;
       work.prompts.pairs += item.rows * (before + 0.5 * (item.rows + 1.0));
+      if (sequence.draft_lost > 0) recompute_draft(item, before);
     } else {  // in whole numbers, which are faster and give the same sums
       uniform = uniform && computed == first_rows;
       draft_rows += item.verified;
@@ -217,6 +243,7 @@ void Server::run(arrivals::Picoseconds now) {
   const auto decode_rows = static_cast<std::uint32_t>(work_.decoding.sequences);
   const auto rows = prefill_rows_ + static_cast<std::uint32_t>(work_.decoding.rows);
   began_ = now;
+  time_.target += std::max<arrivals::Picoseconds>(0, current_.loaded_at - now - time_.total());
   ends_ = now + time_.total();
   mixed_ = prefill_rows_ > 0;
 
@@ -325,6 +352,8 @@ void Server::observe_shared_rounds(const std::vector<arrivals::RequestId>& finis
 
 void Server::finish_step(arrivals::Picoseconds now, std::vector<arrivals::RequestId>& finished) {
   state_.now = now;
+  wakes_ = arrivals::kNever;
+  if (idle()) return;
   parts_.scheduler->update(state_, current_, finished);
   account(now);
   for (std::uint32_t tokens = 1; tokens <= largest_chunk_; ++tokens)

@@ -37,6 +37,8 @@ struct ServerTotals {
   arrivals::Picoseconds busy = 0;
   arrivals::Picoseconds drafting = 0;
   double work_joules = 0.0;  // energy of one of its GPUs beyond what it draws idle
+  HostCache::Totals host;    // of the second tier of its prefix cache
+  double host_block_bytes = 0.0;
 };
 
 struct StepRecord {
@@ -73,6 +75,7 @@ class Server {
     std::uint32_t extra_rows = 0;
     bool drafts_cached = false;
     bool saves_states = false;
+    bool loses_drafts = false;
     bool in_step = false;  // it shares experts with other engines: steps of all begin and end together
   };
   // `sequences`: [request].
@@ -84,12 +87,12 @@ class Server {
   // server knows it; and the hashes that a new request adds.
   [[nodiscard]] std::uint32_t known_hashes(const arrivals::Request& request) const;
   void remember(const arrivals::Request& request);
-  // When the running step ends; kNever if none runs.
-  [[nodiscard]] arrivals::Picoseconds next() const { return ends_; }
+  // When the running step ends; while none runs, when a request's blocks are loaded from host memory; else kNever.
+  [[nodiscard]] arrivals::Picoseconds next() const { return idle() ? wakes_ : ends_; }
   [[nodiscard]] bool idle() const { return ends_ == arrivals::kNever; }
   // Requests in the running step.
   [[nodiscard]] std::uint32_t batch() const { return idle() ? 0 : static_cast<std::uint32_t>(current_.items.size()); }
-  // Called at next(), when the step's tokens are ready. `finished` gets the requests that end.
+  // Called at next(), when the step's tokens are ready, if one runs. `finished` gets the requests that end.
   void finish_step(arrivals::Picoseconds now, std::vector<arrivals::RequestId>& finished);
   // Called after finish_step, and when a request arrives at an idle engine: schedules the next computations.
   void begin_steps(arrivals::Picoseconds now);
@@ -102,7 +105,7 @@ class Server {
 
   [[nodiscard]] std::uint32_t waiting() const { return parts_.scheduler->waiting(); }
   [[nodiscard]] std::uint32_t in_system() const { return parts_.scheduler->waiting() + parts_.scheduler->running(); }
-  [[nodiscard]] const ServerTotals& totals() const { return totals_; }
+  [[nodiscard]] ServerTotals totals() const;
   [[nodiscard]] const std::vector<Gap>& gaps() const { return gaps_; }
   void clear_gaps() { gaps_.clear(); }
   [[nodiscard]] const BlockPool& pool() const { return *parts_.pool; }
@@ -110,6 +113,7 @@ class Server {
  private:
   void begin_pass(arrivals::Picoseconds now);
   void compose();
+  void recompute_draft(const Item& item, std::uint32_t before);
   void share_rows();
   void play(Item& item, const Sequence& sequence);
   void observe_shared_rounds(const std::vector<arrivals::RequestId>& finished);
@@ -129,6 +133,7 @@ class Server {
   bool has_queued_ = false;
   arrivals::Picoseconds began_ = 0;
   arrivals::Picoseconds ends_ = arrivals::kNever;
+  arrivals::Picoseconds wakes_ = arrivals::kNever;
   StepTime time_;
   bool mixed_ = false;     // the running step computes prompts
   bool composed_ = false;  // a step is scheduled and waits for the engines that it begins with

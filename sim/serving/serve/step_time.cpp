@@ -18,7 +18,7 @@ StepLatency::Parts StepLatency::parts(const StepWork& work, int draft_length) co
   // If some of the host's time is hidden by the GPU's, the engine's figures already are those of overlapped steps.
   if (host_ == HostTime::overlapped && target.overlapped == 0.0) parts.target = std::max(parts.target - target.host, target.host);
   if (draft_length == 0) {
-    if (keeps_draft_) add_draft(cost_->mixed_draft_pass(work.prompts, work.decoding), parts);
+    if (keeps_draft_) add_draft(cost_->mixed_draft_pass(work.draft_prompts(), work.decoding), parts);
     return parts;
   }
   parts.draft = cost_->round_overhead(n) + cost_->link_seconds(n, draft_length + 1.0);
@@ -27,7 +27,7 @@ StepLatency::Parts StepLatency::parts(const StepWork& work, int draft_length) co
     add_passes(work, parts);
     return parts;
   }
-  add_draft(cost_->mixed_draft_pass(work.prompts, work.decoding), parts);
+  add_draft(cost_->mixed_draft_pass(work.draft_prompts(), work.decoding), parts);
   for (int j = 1; j < draft_length; ++j) add_draft(cost_->draft_pass({n, work.cached_after / n}, j, 0.0), parts);
   return parts;
 }
@@ -42,7 +42,7 @@ void StepLatency::add_passes(const StepWork& work, Parts& parts) const {
       const double more = std::max(rows[0], n) - n;
       if (decoding.sequences > 0.0) decoding.pairs += more * (decoding.cached / decoding.sequences);
       decoding.rows += more;
-      add_draft(cost_->mixed_draft_pass(work.prompts, decoding), parts);
+      add_draft(cost_->mixed_draft_pass(work.draft_prompts(), decoding), parts);
       continue;
     }
     const double sequences = std::min(n, rows[j]);  // sequences that draft no further add no row to the pass

@@ -29,6 +29,7 @@ enum class HostTime {
 struct StepWork {
   cost::Segment prompts;
   cost::Segment decoding;
+  cost::Segment draft_only;   // what the draft's pass over prompts has beyond the target's, where its cache was lost
   double logits = 0.0;        // rows that go through the LM head
   double cached_after = 0.0;  // cached tokens after the step, without the drafts that it rejected
   // [pass of the draft]: rows of all sequences together, in addition to the step's own rows in the first pass; nullptr: one row
@@ -36,6 +37,10 @@ struct StepWork {
   const std::vector<double>* draft_rows = nullptr;
   cost::OtherEngines peers;  // engines that share experts with this one
   [[nodiscard]] double requests() const { return prompts.sequences + decoding.sequences; }
+  [[nodiscard]] cost::Segment draft_prompts() const {
+    return {prompts.sequences, prompts.rows + draft_only.rows, prompts.cached + draft_only.cached,
+            prompts.pairs + draft_only.pairs};
+  }
 };
 
 // This many sequences that decode `rows_each` rows, with `cached` tokens in all.

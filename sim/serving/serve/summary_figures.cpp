@@ -128,6 +128,14 @@ std::vector<SummaryFigure> all_figures() {
                   [](const Summary& summary) { return summary.prefix_hit_tokens / summary.prefix_lookup_tokens; }});
   list.push_back({"prefill_tokens", "tokens", "the other tokens at these admissions, which are computed",
                   [](const Summary& summary) { return summary.prefix_lookup_tokens - summary.prefix_hit_tokens; }});
+  list.insert(
+      list.end(),
+      {of("host_hit_tokens", "tokens", "how many of prefix_hit_tokens were loaded from host memory", &Summary::host_hit_tokens),
+       of("host_loaded_bytes", "bytes", "loaded over the link of one GPU of each engine", &Summary::host_loaded_bytes),
+       of("host_stored_bytes", "bytes", "copied to host memory by one GPU of each engine", &Summary::host_stored_bytes),
+       of("host_link_share", "1", "share of duration_s in which that link loads, mean over engines", &Summary::host_link_share),
+       of("draft_recomputed_tokens", "tokens", "loaded tokens that the draft computed again",
+          &Summary::draft_recomputed_tokens)});
   return list;
 }
 

@@ -42,6 +42,8 @@ class Rule(Protocol):
     `accept(target, draft, token)` is the probability with which the draft token is accepted, given both distributions at its
     position (NumPy arrays). `residual(target, draft)` returns the weights of the final token's distribution after a rejection. The
     default is max(0, target - draft * accept): a rule is then lossless if it accepts no more of any token than the target has.
+    `accept_all(target, draft)`, if the rule has it, returns the probabilities of all tokens as an array and is called instead of
+    `accept`: large vocabularies need it.
     """
 
     def accept(self, target: np.ndarray, draft: np.ndarray, token: int) -> float: ...
@@ -286,8 +288,8 @@ class rule:  # noqa: N801: it is used as a statement
     """
 
     def __init__(self, name: str, rule: Rule, *, lossless: bool = True) -> None:
-        if not callable(getattr(rule, "accept", None)):
-            raise TypeError("a rule has a method accept(target, draft, token)")
+        if not callable(getattr(rule, "accept", getattr(rule, "accept_all", None))):
+            raise TypeError("a rule has a method accept(target, draft, token) or accept_all(target, draft)")
         self._registered = _core.RegisteredRule(name, rule, lossless)
 
     def __enter__(self) -> rule:

@@ -1,0 +1,96 @@
+// How many engines keep the limits in the busiest hour of a day, and what a day costs.
+#include "sim/answers/choose/choose.h"
+#include "sim/hardware/latency/energy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace specsim::choose {
+
+namespace {
+
+constexpr std::int64_t kSimulated = 8;  // engines of a larger fleet that are simulated
+// Requests for each engine: so many times those that it has at once, and at least so many. The first quarter is no part of the
+// figures.
+constexpr double kTimesBatch = 16.0;
+constexpr double kLeastRequests = 250.0;
+constexpr double kWarmUp = 0.25;
+
+// The fleet's engines that are simulated, with their share of the load.
+load::ServeExperiment experiment_of(const Question& question, const MeanLoad& load, const Choice& choice) {
+  const std::int64_t engines = std::min(choice.replicas, kSimulated);
+  Choice part = choice;
+  part.replicas = engines;
+  load::ServeRequest request = server_of(question, part, load);
+  const double requests = static_cast<double>(engines) * std::max(kLeastRequests, std::ceil(kTimesBatch * choice.estimate.batch));
+  request.rate = fmt::format("{:.17g}", load.rate * static_cast<double>(engines) / static_cast<double>(choice.replicas));
+  request.requests = fmt::format("{:.0f}", requests);
+  request.warm_up = fmt::format("{:.0f}", kWarmUp * requests);
+  Diagnostics diagnostics;
+  request.changes.push_back(*spec::read_override("serve.metrics", "streamed", "--rate-by-hour", diagnostics));
+  return load::read_request(request, diagnostics);
+}
+
+}  // namespace
+
+std::optional<std::int64_t> fewest(std::int64_t guess, std::int64_t most, const std::function<bool(std::int64_t)>& keeps) {
+  std::int64_t low = 0;  // does not keep it
+  std::int64_t high = std::clamp<std::int64_t>(guess, 1, most);
+  while (!keeps(high)) {
+    if (high == most) return std::nullopt;
+    low = high;
+    high = std::min(most, high + std::max<std::int64_t>(1, high / 4));
+  }
+  while (high - low > 1) {
+    // Guesses are seldom far too high: just below the last number first.
+    const std::int64_t next = low > 0 ? (low + high) / 2 : high - std::max<std::int64_t>(1, high / 8);
+    (keeps(next) ? high : low) = next;
+  }
+  return high;
+}
+
+void size_fleet(const Question& question, const MeanLoad& load, const serve::Slo& slo, const SearchOptions& options,
+                Choice& choice) {
+  EnginePlans plans(*choice.engine, load, question.lengths);
+  std::map<std::int64_t, Choice> tried;
+  const auto keeps = [&](std::int64_t replicas) {
+    if (options.stop != nullptr && options.stop->load()) return true;
+    const auto [at, fresh] = tried.try_emplace(replicas, choice);
+    Choice& one = at->second;
+    if (!fresh) return one.keeps_slo;
+    one.replicas = replicas;
+    one.estimate = plans.estimate(static_cast<double>(replicas), 0.0, slo);
+    if (one.estimate.verdict == Estimate::Verdict::overloaded) return false;
+    const load::ServeExperiment experiment = experiment_of(question, load, one);
+    load::ServeOptions how;
+    how.stop = options.stop;
+    one.summary = load::serve_streamed(experiment, how, 1).summary;
+    one.keeps_slo = one.summary->stable && !one.summary->overloaded && one.summary->meets_slo;
+    return one.keeps_slo;
+  };
+  const std::optional<std::int64_t> found = fewest(choice.replicas, kMostReplicas, keeps);
+  if (!found || (options.stop != nullptr && options.stop->load())) {
+    if (!tried.empty()) choice.summary = tried.rbegin()->second.summary;
+    return;
+  }
+  choice = tried.at(*found);
+  double rate_hours = 0.0;
+  double replica_hours = 0.0;
+  choice.fewest_replicas = choice.replicas;
+  for (const double rate : question.rates_by_hour) {
+    const auto replicas =
+        std::max<std::int64_t>(1, std::llround(std::ceil(static_cast<double>(choice.replicas) * rate / load.rate - 1e-9)));
+    choice.fewest_replicas = std::min(choice.fewest_replicas, replicas);
+    replica_hours += static_cast<double>(replicas);
+    rate_hours += 1.0;
+  }
+  const std::optional<double> an_hour = cost::dollars(*choice.engine->cost, 3600.0);
+  if (!an_hour) return;
+  choice.dollars_per_day = static_cast<double>(choice.replicas) * rate_hours * *an_hour;
+  choice.dollars_by_hour = replica_hours * *an_hour;
+}
+
+}  // namespace specsim::choose
