@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""docs/questions.md: each question has one command, an answer of at most five lines, and a link; every command ends well and takes little work.
+"""docs/questions.md: each question has one command, an answer of at most five lines with an interval, and a link; every command ends well and takes
+little work.
 
 Runs at the root of the repository; SPECSIM names the program. docs_test compares the answers with what the commands print. The work is counted in
 processor seconds, which another program on the machine does not change much. Questions that a script answers with the package for Python run only
@@ -17,6 +18,9 @@ from pathlib import Path
 SPECSIM = os.environ.get("SPECSIM", "build/specsim")
 ANSWER, HEAD = 5, 1   # lines; a table has a head
 MOST = 60.0           # processor seconds: 30 on two cores
+INTERVAL = re.compile(r"95 %|±|\blow +high\b|_low,")
+# Answers by theory from stated figures, without an estimated time, speed or cost.
+EXACT = {"What does my log report?", "Can the program reproduce a paper's table?", "How do I plot a sweep?", "Can CI check my configs against theory?"}
 
 
 def sections():
@@ -39,6 +43,8 @@ def main():
         answer = [line for line in block if not line.startswith(("$", "    --"))]
         if not 1 <= len(answer) <= ANSWER + HEAD:
             problems.append(f"{title}: an answer of {len(answer)} lines, allowed: at most {ANSWER} and a head")
+        if title not in EXACT and not INTERVAL.search("\n".join(answer)):
+            problems.append(f"{title}: no interval")
         if not re.search(r"\]\([\w/.#-]+\)", part):
             problems.append(f"{title}: no link")
         if commands[0][0] == sys.executable and importlib.util.find_spec("specsim") is None:

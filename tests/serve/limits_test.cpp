@@ -1,6 +1,7 @@
 // Limits in which a server's run is known exactly, and quantities that every run conserves.
 #include "sim/answers/load/curve.h"
 #include "sim/answers/load/outputs.h"
+#include "sim/answers/load/slo.h"
 #include "tests/serve/servers.h"
 
 #include <catch2/catch.hpp>
@@ -199,7 +200,8 @@ TEST_CASE("a target that is trained further accepts fewer drafts at each positio
   CHECK(tokens("by_context: [{context: 100, position_rates: [0.8, 0.4]}, {context: 200, alpha: 0.1}]" + drift) == Approx(wanted));
   CHECK(wanted != Approx(1.0 + 0.81 * 0.8 + 0.81 * 0.4));  // mutant: shares of all rounds are multiplied
   CHECK(tokens("alpha: 0.8, drift: {decay: 0.1, steps: 0}") == Approx(1.0 + 0.8 + 0.64));
-  CHECK_THROWS_WITH(tokens("alpha: 0.8, drift: {decay: 1.1, steps: 2}"), Catch::Contains("test:7:97: decay is 1.1, allowed: a number in [0, 1]"));
+  CHECK_THROWS_WITH(tokens("alpha: 0.8, drift: {decay: 1.1, steps: 2}"),
+                    Catch::Contains("test:7:97: decay is 1.1, allowed: a number in [0, 1]"));
   CHECK_THROWS_WITH(tokens("alpha: 0.8, drift: {decay: 0.1}"), Catch::Contains("steps"));
 }
 
@@ -244,6 +246,42 @@ TEST_CASE("a sweep does not depend on the threads", "[serve]") {
                            load::Load::rate);
   };
   CHECK(curve(1) == curve(3));
+}
+
+TEST_CASE("the largest load of a slower server is found with the server itself", "[serve]") {
+  // All coefficients of the latency are longer by a factor, so that nothing but the unit of time differs.
+  const auto with_factor = [](double factor) {
+    return server(fmt::format(R"(seed: 8
+serve:
+  scheduler: {{kind: vllm_v1, max_num_seqs: 32}}
+  arrivals: {{process: poisson, rate: 10, requests: 2000}}
+  lengths: {{prompt: 100, output: 50}}
+  slo: {{ttft_ms: 400, tpot_ms: 10}}
+cost: {{model: affine, target_fixed_ms: {}, target_ms_per_token: {}}}
+)",
+                              6 * factor, 0.08 * factor));
+  };
+  const auto limit_of = [](const load::ServeExperiment& experiment, const std::vector<double>& rates) {
+    load::SweepRunner runner({});
+    return load::largest_load(experiment, load::Load::rate,
+                              load::load_curve(experiment, load::Load::rate, rates, false, runner, "--sweep"), runner, "--sweep");
+  };
+  const load::ServeExperiment own = with_factor(1.0);
+  const load::LoadLimit limit = limit_of(own, {5, 80});
+  REQUIRE(std::isfinite(limit.fails));
+  for (const double factor : {1.25, 0.8}) {
+    const double found = load::largest_load_if_slower(own, load::Load::rate, limit, factor, "--sweep");
+    const load::LoadLimit slower = limit_of(with_factor(factor), {0.5 * found, 2.0 * found});
+    CHECK(found == Approx(slower.keeps).epsilon(0.04));  // the steps of both searches
+    // Mutants: the limits stay, so that the load has the factor alone; the load stays.
+    CHECK(std::abs(std::log(found * factor / limit.keeps)) > 0.08);
+  }
+  load::LoadLimit none;
+  load::add_range(own, load::Load::rate, none, "--sweep");
+  CHECK(std::isnan(none.low));
+  load::LoadLimit same = limit;
+  load::add_range(own, load::Load::rate, same, "--sweep");  // this latency model states no error
+  CHECK(std::isnan(same.low));
 }
 
 TEST_CASE("rounds of the config's own distributions are executed", "[serve]") {

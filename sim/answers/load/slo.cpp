@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -117,6 +118,60 @@ LoadLimit largest_load(const ServeExperiment& experiment, Load load, std::vector
   return limit;
 }
 
+double largest_load_if_slower(const ServeExperiment& experiment, Load load, const LoadLimit& limit, double factor,
+                              const std::string& option, const std::atomic<bool>* stop) {
+  ServeExperiment strict = experiment;
+  for (std::optional<double>* const one : {&strict.slo.ttft_ms, &strict.slo.tpot_ms, &strict.slo.e2el_ms})
+    if (*one) **one /= factor;
+  const double of_time = load == Load::rate ? factor : 1.0;
+  const auto keeps = [&](double value) {
+    const double scaled = load == Load::rate ? value * of_time : std::floor(value);
+    if (scaled > limit.capacity || scaled <= 0.0) return false;
+    const ServeExperiment one = at_load(strict, load, scaled, option);
+    ServeOptions options;
+    options.stop = stop;
+    const serve::Summary summary = serve(one, make_requests(one), options).summary;
+    return serve::slo_margin({&summary, 1}, strict.slo) >= 0.0;
+  };
+  const auto stopped = [&] { return stop != nullptr && stop->load(); };
+  constexpr int kWidenings = 6;
+  constexpr int kHalvings = 5;
+  const double stride = std::max(factor, 1.0 / factor) * std::max(factor, 1.0 / factor);
+  double low = limit.keeps;
+  double high = limit.keeps;
+  if (factor > 1.0) {
+    low /= stride;
+    for (int i = 0; i < kWidenings && !stopped() && !keeps(low); ++i) {
+      high = low;
+      low /= stride;
+    }
+  } else {
+    high *= stride;
+    for (int i = 0; i < kWidenings && !stopped() && keeps(high); ++i) {
+      low = high;
+      high *= stride;
+    }
+  }
+  for (int i = 0; i < kHalvings && !stopped(); ++i) {
+    const double middle = std::sqrt(low * high);
+    (keeps(middle) ? low : high) = middle;
+  }
+  return load == Load::rate ? low : std::floor(low);
+}
+
+void add_range(const ServeExperiment& experiment, Load load, LoadLimit& limit, const std::string& option,
+               const std::atomic<bool>* stop) {
+  if (std::isnan(limit.keeps) || std::isnan(limit.fails) || experiment.streamed) return;
+  if (load == Load::rate && std::isnan(limit.capacity)) return;  // a short run keeps the limits at any rate
+  const ServeExperiment one = at_load(experiment, load, limit.keeps, option);
+  ServeOptions options;
+  options.stop = stop;
+  const double error = serve(one, make_requests(one), options).summary.latency_error;
+  if (!(error > 0.0)) return;
+  limit.low = largest_load_if_slower(experiment, load, limit, std::exp(report::kIn95 * error), option, stop);
+  limit.high = largest_load_if_slower(experiment, load, limit, std::exp(-report::kIn95 * error), option, stop);
+}
+
 std::vector<LengthLimit> limits_by_length(const ServeExperiment& experiment, Load load, const std::vector<double>& values,
                                           const std::vector<int>& lengths, SweepRunner& runner, const std::string& option) {
   std::vector<LengthLimit> limits;
@@ -134,8 +189,9 @@ std::string limit_text(const LoadLimit& limit) {
                                                         : fmt::format("{:.5g} does not", limit.fails);
   if (std::isnan(limit.keeps)) return fmt::format("none of those tried{}", limit.fails > limit.capacity ? "; " + most : "");
   if (std::isnan(limit.fails)) return fmt::format("{:.5g}, the largest tried", limit.keeps);
-  return fmt::format("{:.5g}{} ({}){}", limit.keeps,
-                     std::isnan(limit.half_width) ? "" : fmt::format(" ± {:.2g}", limit.half_width), most,
+  return fmt::format("{:.5g}{} ({}{}){}", limit.keeps,
+                     std::isnan(limit.half_width) ? "" : fmt::format(" ± {:.2g}", limit.half_width),
+                     std::isnan(limit.low) ? "" : fmt::format("95 %: {:.3g} to {:.3g}; ", limit.low, limit.high), most,
                      limit.too_short == 0 ? "" : fmt::format("; run too short, at least {} requests", limit.too_short));
 }
 
@@ -161,18 +217,23 @@ namespace {
 std::vector<report::Column<LengthLimit>> limit_columns(const std::string& load) {
   using Line = LengthLimit;
   using report::csv_real;
-  return {{"draft_length", "tokens", "draft length of policy fixed; -1: the config's own policy",
-           [](const Line& line) { return std::to_string(line.draft_length); }},
-          {fmt::format("largest_{}_that_keeps", load), "1/s or 1",
-           "largest load found that keeps the SLO; empty: none of those tried",
-           [](const Line& line) { return csv_real(line.limit.keeps); }},
-          {fmt::format("smallest_{}_that_does_not", load), "1/s or 1",
-           "smallest load above it that does not; empty: all loads tried keep it",
-           [](const Line& line) { return csv_real(line.limit.fails); }},
-          {"half_width", "1/s or 1", "half a 95 % interval of that limit, from the replications' own; empty: one replication",
-           [](const Line& line) { return csv_real(line.limit.half_width); }},
-          {"capacity", "1/s", "rate that the server completes, above which no load keeps the SLO; empty if unknown",
-           [](const Line& line) { return csv_real(line.limit.capacity); }}};
+  return {
+      {"draft_length", "tokens", "draft length of policy fixed; -1: the config's own policy",
+       [](const Line& line) { return std::to_string(line.draft_length); }},
+      {fmt::format("largest_{}_that_keeps", load), "1/s or 1",
+       "largest load found that keeps the SLO; empty: none of those tried",
+       [](const Line& line) { return csv_real(line.limit.keeps); }},
+      {fmt::format("smallest_{}_that_does_not", load), "1/s or 1",
+       "smallest load above it that does not; empty: all loads tried keep it",
+       [](const Line& line) { return csv_real(line.limit.fails); }},
+      {"half_width", "1/s or 1", "half a 95 % interval of that limit, from the replications' own; empty: one replication",
+       [](const Line& line) { return csv_real(line.limit.half_width); }},
+      {"capacity", "1/s", "rate that the server completes, above which no load keeps the SLO; empty if unknown",
+       [](const Line& line) { return csv_real(line.limit.capacity); }},
+      {"low", "1/s or 1",
+       "lower bound of a 95 % interval of the limit, by the error of the estimated latencies; empty: not stated, or policy fixed",
+       [](const Line& line) { return csv_real(line.limit.low); }},
+      {"high", "1/s or 1", "upper bound", [](const Line& line) { return csv_real(line.limit.high); }}};
 }
 
 }  // namespace

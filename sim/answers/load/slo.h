@@ -3,6 +3,7 @@
 
 #include "sim/answers/load/curve.h"
 
+#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <string>
@@ -25,6 +26,9 @@ struct LoadLimit {
   // Half the width of a 95 % interval, from the limits of single replications; NaN: there was one replication, or they were too
   // short.
   double half_width = NAN;
+  // 95 % interval by the error of the estimated latencies, by limit_range(); NaN: unknown
+  double low = NAN;
+  double high = NAN;
   double capacity = NAN;      // rate that the server completes; no load above it keeps the SLO; NaN: unknown
   std::size_t too_short = 0;  // requests that the run at `keeps` needs; 0: it had enough
 };
@@ -37,6 +41,14 @@ bool keeps_slo(const CurvePoint& point, const serve::Slo& slo);
 // of their first distance apart (whole numbers for concurrencies). `tried`: the curve's points of this server.
 LoadLimit largest_load(const ServeExperiment& experiment, Load load, std::vector<CurvePoint> tried, SweepRunner& runner,
                        const std::string& option);
+
+// The largest load that keeps the SLO if all of the server's times are longer by `factor`. That is the server of the experiment
+// in slower time: it has more load per time unit and less time within each limit. `limit`: of the factor 1.
+double largest_load_if_slower(const ServeExperiment& experiment, Load load, const LoadLimit& limit, double factor,
+                              const std::string& option, const std::atomic<bool>* stop = nullptr);
+// Fills in low and high of a limit that was found between two loads, if the latency model states its error.
+void add_range(const ServeExperiment& experiment, Load load, LoadLimit& limit, const std::string& option,
+               const std::atomic<bool>* stop = nullptr);
 
 // The largest load of each draft length: the server of `experiment` with policy `fixed`, with the same pool and latencies.
 struct LengthLimit {

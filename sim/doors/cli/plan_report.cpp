@@ -491,7 +491,11 @@ void print_planned(const std::vector<plan::Planned>& planned) {
   const std::vector<std::string> axes = spec::axes_of(planned);
   std::vector<report::Head> heads = {{"cell"}};
   for (const std::string& axis : axes) heads.push_back({axis});
-  for (const char* name : {"best", "tokens/round", "speedup", "tokens/s"}) heads.push_back({name});
+  const bool bounded = std::any_of(planned.begin(), planned.end(),
+                                   [](const plan::Planned& one) { return one.plan.best_point().gain.error > 0.0; });
+  for (const char* name : {"best", "tokens/round", "speedup"}) heads.push_back({name});
+  if (bounded) heads.insert(heads.end(), {{"low"}, {"high"}});
+  heads.push_back({"tokens/s"});
   std::size_t lengths = kLengthsShown;
   for (const plan::Planned& one : planned) lengths = std::min(lengths, one.plan.points.size() - 1);
   for (std::size_t k = 1; k <= lengths; ++k) heads.push_back({fmt::format("K={}", k)});
@@ -502,15 +506,17 @@ void print_planned(const std::vector<plan::Planned>& planned) {
     std::vector<std::string> cells = {std::to_string(i)};
     for (const std::string& axis : axes) cells.push_back(spec::axis_value(*planned[i].cell, axis));
     cells.insert(cells.end(),
-                 {length_text(plan.best), fmt::format("{:.4f}", best.tokens_per_round), fmt::format("{:.4f}", best.speedup),
-                  planned[i].cell->cost().in_seconds() ? fmt::format("{:.1f}", best.tokens_per_second) : "-"});
+                 {length_text(plan.best), fmt::format("{:.4f}", best.tokens_per_round), fmt::format("{:.4f}", best.speedup)});
+    if (bounded) cells.insert(cells.end(), {fmt::format("{:.2f}", best.gain.low()), fmt::format("{:.2f}", best.gain.high())});
+    cells.push_back(planned[i].cell->cost().in_seconds() ? fmt::format("{:.1f}", best.tokens_per_second) : "-");
     for (std::size_t k = 1; k <= lengths; ++k) cells.push_back(fmt::format("{:.3f}", plan.points[k].speedup));
     table.add(cells);
   }
   const bool one_curve = std::all_of(planned.begin(), planned.end(),
                                      [&](const plan::Planned& one) { return one.curve.source == planned[0].curve.source; });
   if (one_curve) print_output("acceptance: {}\n", planned[0].curve.source);
-  print_output("speedup over plain decoding at the best draft length, and at draft lengths K\n");
+  print_output("speedup over plain decoding at the best draft length{}, and at draft lengths K\n",
+               bounded ? " with its 95 % interval, low to high" : "");
   print_table(table);
   if (planned.size() > shown) print_output("  ... and {} more, in plan.csv with --out\n", planned.size() - shown);
   print_servers(planned);

@@ -119,6 +119,8 @@ void print_limits(const ServeTask& task, const std::vector<load::CurvePoint>& cu
     const ServeExperiment own = speculative ? task.experiment : load::without_speculation(task.experiment);
     limits.push_back({speculative ? -1 : 0, load::largest_load(own, sweep.load, std::move(tried), runner, "--sweep")});
     if (runner.stopped()) return;
+    load::add_range(own, sweep.load, limits.back().limit, "--sweep", runner.setting().stop);
+    if (runner.stopped()) return;
     print_output("largest {} that keeps the SLO {}: {}\n", load_name(sweep.load), speculative ? "with speculation" : "without",
                  load::limit_text(limits.back().limit));
   }
