@@ -126,7 +126,10 @@ void complete(const CommandLine& line, ChooseOptions& options) {
                                            loads == 0 ? "needs a load" : "was given several loads"));
   if (question.load.concurrency) static_cast<void>(read_integer(*question.load.concurrency, "--users", config::between(1, 1e7)));
   if (!question.rates_by_hour.empty()) {
-    line.check({{"rate-by-hour", {"slo"}, {"replicas", "prefill", "expert-parallel", "gpus", "requests"}, "the size of a fleet replaces"}});
+    line.check({{"rate-by-hour",
+                 {"slo"},
+                 {"replicas", "prefill", "expert-parallel", "gpus", "requests"},
+                 "the size of a fleet replaces"}});
     question.load.rate = fmt::format("{:.17g}", *std::max_element(question.rates_by_hour.begin(), question.rates_by_hour.end()));
   }
   if (question.hardware == std::vector<std::string>{"all"}) question.hardware = priced_gpus();
