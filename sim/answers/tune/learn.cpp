@@ -12,8 +12,8 @@ namespace {
 
 // [Metric]: standard deviations of the logarithm: of the difference between repetitions of one run, and of the discrepancy that
 // no factor expresses. Assumed, close to the results of scripts/results/tune_prior.py over the servers of results/tune.
-constexpr std::array<double, kMetrics> kNoise = {0.05, 0.025, 0.03};
-constexpr std::array<double, kMetrics> kDiscrepancies = {4.0, 1.0, 1.0};  // relative to that of TPOT
+constexpr std::array<double, kMetrics> kNoise = {0.04, 0.018, 0.03};
+constexpr std::array<double, kMetrics> kDiscrepancies = {6.0, 1.0, 1.0};  // relative to that of TPOT
 constexpr double kTpotAndThroughput = -0.9;                               // correlation of the two discrepancies
 constexpr double kSameLengths = 0.9;                                      // correlation of the acceptance errors of two runs
 constexpr double kOtherLengths = 0.5;

@@ -26,7 +26,7 @@ constexpr double kOutputSpread = 0.3;
 // and one of other texts.
 constexpr double kSameTexts = 0.02;
 constexpr double kOtherTexts = 0.15;
-constexpr double kNoTexts = 0.3;  // without any run
+constexpr double kNoTexts = 0.2;  // without any run
 constexpr double kTypicalAlpha = 0.65;
 
 struct Simulated {
@@ -67,6 +67,7 @@ bool acts(cost::Factor factor, const load::ServeExperiment& experiment) {
   };
   switch (factor) {
     case cost::Factor::experts:
+    case cost::Factor::routing:
       return any([](const cost::ModelShape& model) { return model.experts > 0.0; });
     case cost::Factor::communication:
       return any([](const cost::ModelShape& model) { return model.tensor_parallel * model.expert_parallel > 1.0; });
@@ -79,6 +80,11 @@ bool acts(cost::Factor factor, const load::ServeExperiment& experiment) {
     default:
       return true;
   }
+}
+
+bool has_experts(const load::ServeExperiment& experiment) {
+  const std::optional<cost::ModelShape>& target = experiment.cost->deployment()->target;
+  return target && target->experts > 0.0;
 }
 
 double mean_of(const arrivals::RequestTrace& trace, std::uint32_t arrivals::Request::*tokens) {
@@ -251,7 +257,8 @@ std::vector<Prediction> predict(const std::vector<Benchmark>& runs, const cost::
     if (!job.factor) {
       prediction.mean = job.simulated.metrics;
       prediction.sampling = job.simulated.sampling;
-      prediction.discrepancy = runs[job.run].experiment.cost->uncertainty()->discrepancy();
+      prediction.discrepancy =
+          has_experts(runs[job.run].experiment) ? cost::kTunedDiscrepancyOfMixtures : cost::kTunedDiscrepancy;
       prediction.batch = job.simulated.batch;
       prediction.prompt_tokens = std::max(1.0, mean_of(runs[job.run].requests, &arrivals::Request::prompt));
       prediction.seconds = job.simulated.seconds;
