@@ -36,10 +36,10 @@ FACTORS = {"products": 0.04, "arithmetic": 0.27, "experts": 0.25, "routing": 0.2
            "request": 18000.0}
 # Means that differ from a neutral server's: GPU time in logarithms, host time in microseconds.
 MEANS = {"routing": -0.13, "prefill": 0.12, "communication": 0.5, "row": 8.0}
-# Amplitudes of the discrepancy of TPOT by class of model, that of TTFT relative to it, the noise by metric, the scales over which discrepancies
-# are correlated, and the error of tokens per round where no run recorded it.
-OTHERS = {"discrepancy": 0.027, "discrepancy_of_mixtures": 0.045, "ttft_discrepancy": 6.0, "noise_ttft": 0.04, "noise_tpot": 0.018,
-          "noise_throughput": 0.03, "length_scale": 1.2, "modes_apart": 1.2, "no_acceptance": 0.2}
+# Amplitudes of the discrepancies of TPOT and TTFT by class of model, the noise by metric, the scales over which discrepancies are correlated, and
+# the error of tokens per round where no run recorded it.
+OTHERS = {"discrepancy": 0.027, "discrepancy_of_mixtures": 0.045, "ttft_discrepancy": 0.162, "ttft_discrepancy_of_mixtures": 0.45, "noise_ttft": 0.04,
+          "noise_tpot": 0.018, "noise_throughput": 0.03, "length_scale": 1.2, "modes_apart": 1.2, "no_acceptance": 0.2}
 MEAN_WIDTH = 0.5  # standard deviation of a mean around the assumed one, relative to the factor's width
 DEGREES = 4.0  # of the noise of a run
 PRIOR_WIDTH = 0.7  # standard deviation of the logarithm of a parameter around the assumed value
@@ -87,9 +87,9 @@ class Cells:
     def covariance(self, values):
         """The covariance of the rows without the noise, and the variances of the noise."""
         factors = numpy.array([values[name] for name in FACTORS]) ** 2 + self.kernels
-        of_tpot = values["discrepancy_of_mixtures" if self.kind == "experts" else "discrepancy"]
-        amplitude = of_tpot * numpy.array([values["ttft_discrepancy"], 1.0, 1.0])[self.metric]
         first = self.metric == 0
+        of = "_of_mixtures" if self.kind == "experts" else ""
+        amplitude = numpy.where(first, values[f"ttft_discrepancy{of}"], values[f"discrepancy{of}"])
         metrics = numpy.where(self.metric[:, None] == self.metric[None, :], 1.0,
                               numpy.where(first[:, None] | first[None, :], 0.0, TPOT_AND_THROUGHPUT))
         noise = numpy.array([values["noise_ttft"], values["noise_tpot"], values["noise_throughput"]])[self.metric] ** 2 + 2 * self.sampling ** 2
