@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <memory>
@@ -319,6 +320,24 @@ TEST_CASE("experts of four bits are estimated by Marlin as it was measured with 
   // type.
   CHECK(near(priced("mxfp4", "vllm", {plain, fit("vllm", "marlin", "int4_wo", 40, 100)}), 40 + 4.25 / 8 * bytes, 1e-6));
   CHECK(priced("mxfp4", "vllm", {plain, own}) < 30 + 4.25 / 8 * bytes);
+}
+
+TEST_CASE("a tuned server's tokens after the first choose fewer experts", "[cost][mixtures]") {
+  // Nine tokens of which the later ones choose like half an independent one: five independent ones meet 4 (1 - .75^5) experts.
+  // Mutants: the first token halved too, the factor ignored, fewer rows instead of fewer experts.
+  const auto over = [](double rows, double routing) {
+    const std::string zeros = fmt::format("[{}]", fmt::join(std::vector<double>(kFactors, 0.0), ", "));
+    const std::string tuned = fmt::format("{{factors: {{routing: {}}}, covariance: [{}]}}", routing,
+                                          fmt::join(std::vector<std::string>(kFactors, zeros), ", "));
+    return products(
+        *make_cost("roofline", fmt::format("{{hardware: {}, target: {}, draft: none, engine: {{source: a test, tuned: {}}}}}",
+                                           plain_gpu(0), kMixture, tuned)),
+        rows);
+  };
+  const double expert = 2.0 * 3.0 * 4096.0 * 1024.0 / 1e12;  // seconds, in each of two layers
+  const double fewer = 2.0 * expert * 4.0 * (std::pow(0.75, 5) - std::pow(0.75, 9));
+  CHECK(near(over(9, 0.0) - over(9, std::log(0.5)), fewer, 1e-3));
+  CHECK(near(over(1, std::log(0.5)), over(1, 0.0), 1e-12));
 }
 
 TEST_CASE("what explains a pass adds up to it", "[cost][mixtures]") {

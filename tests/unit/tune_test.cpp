@@ -39,7 +39,7 @@ std::vector<Evidence> made_up_runs(Normals& normal, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     runs[i].setting = {std::exp2(static_cast<double>(i % 6)), 500.0, i % 2 == 0 ? 0 : static_cast<int>(1 + i % 5)};
     runs[i].run.draft_length = runs[i].setting.draft_length;
-    runs[i].prediction.discrepancy = 0.03;
+    runs[i].prediction.discrepancy = {0.12, 0.03, 0.03};
     for (double& sampling : runs[i].prediction.sampling) sampling = 0.03;
     // The acceptance of the runs was not recorded.
     if (runs[i].run.speculates()) runs[i].acceptance.error = 0.1;

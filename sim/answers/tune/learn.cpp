@@ -10,12 +10,11 @@ namespace specsim::tune {
 
 namespace {
 
-// [Metric]: standard deviations of the logarithm: of the difference between repetitions of one run, and of the discrepancy that
-// no factor expresses. Assumed, close to the results of scripts/results/tune_prior.py over the servers of results/tune.
-constexpr std::array<double, kMetrics> kNoise = {0.05, 0.025, 0.03};
-constexpr std::array<double, kMetrics> kDiscrepancies = {4.0, 1.0, 1.0};  // relative to that of TPOT
-constexpr double kTpotAndThroughput = -0.9;                               // correlation of the two discrepancies
-constexpr double kSameLengths = 0.9;                                      // correlation of the acceptance errors of two runs
+// [Metric]: standard deviations of the logarithm of the difference between repetitions of one run. Assumed, close to the results
+// of scripts/results/tune_prior.py over the servers of results/tune.
+constexpr std::array<double, kMetrics> kNoise = {0.04, 0.018, 0.03};
+constexpr double kTpotAndThroughput = -0.9;  // correlation of the two discrepancies
+constexpr double kSameLengths = 0.9;         // correlation of the acceptance errors of two runs
 constexpr double kOtherLengths = 0.5;
 constexpr double kDegrees = 4.0;  // degrees of freedom of the noise
 constexpr int kRounds = 20;
@@ -76,8 +75,8 @@ double metrics_alike(std::size_t a, std::size_t b) {
 double discrepancy(const Row& a, const Row& b) {
   const double common = metrics_alike(a.metric, b.metric);
   if (common == 0.0) return 0.0;
-  return common * kDiscrepancies[a.metric] * a.of->prediction.discrepancy * kDiscrepancies[b.metric] *
-         b.of->prediction.discrepancy * cost::discrepancy_correlation(a.of->setting, b.of->setting);
+  return common * a.of->prediction.discrepancy[a.metric] * b.of->prediction.discrepancy[b.metric] *
+         cost::discrepancy_correlation(a.of->setting, b.of->setting);
 }
 
 Eigen::MatrixXd slopes(const std::vector<Row>& rows) {

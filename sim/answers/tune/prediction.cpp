@@ -26,8 +26,11 @@ constexpr double kOutputSpread = 0.3;
 // and one of other texts.
 constexpr double kSameTexts = 0.02;
 constexpr double kOtherTexts = 0.15;
-constexpr double kNoTexts = 0.3;  // without any run
+constexpr double kNoTexts = 0.2;  // without any run
 constexpr double kTypicalAlpha = 0.65;
+// Standard deviations of the logarithm of TTFT that no factor expresses: of a dense model, and of a mixture of experts.
+constexpr double kTtftDiscrepancy = 0.162;
+constexpr double kTtftDiscrepancyOfMixtures = 0.45;
 
 struct Simulated {
   Logarithms metrics{};
@@ -67,6 +70,7 @@ bool acts(cost::Factor factor, const load::ServeExperiment& experiment) {
   };
   switch (factor) {
     case cost::Factor::experts:
+    case cost::Factor::routing:
       return any([](const cost::ModelShape& model) { return model.experts > 0.0; });
     case cost::Factor::communication:
       return any([](const cost::ModelShape& model) { return model.tensor_parallel * model.expert_parallel > 1.0; });
@@ -79,6 +83,13 @@ bool acts(cost::Factor factor, const load::ServeExperiment& experiment) {
     default:
       return true;
   }
+}
+
+Logarithms discrepancy_of(const load::ServeExperiment& experiment) {
+  const std::optional<cost::ModelShape>& target = experiment.cost->deployment()->target;
+  const bool mixture = target && target->experts > 0.0;
+  const double decoding = mixture ? cost::kTunedDiscrepancyOfMixtures : cost::kTunedDiscrepancy;
+  return {mixture ? kTtftDiscrepancyOfMixtures : kTtftDiscrepancy, decoding, decoding};
 }
 
 double mean_of(const arrivals::RequestTrace& trace, std::uint32_t arrivals::Request::*tokens) {
@@ -251,7 +262,7 @@ std::vector<Prediction> predict(const std::vector<Benchmark>& runs, const cost::
     if (!job.factor) {
       prediction.mean = job.simulated.metrics;
       prediction.sampling = job.simulated.sampling;
-      prediction.discrepancy = runs[job.run].experiment.cost->uncertainty()->discrepancy();
+      prediction.discrepancy = discrepancy_of(runs[job.run].experiment);
       prediction.batch = job.simulated.batch;
       prediction.prompt_tokens = std::max(1.0, mean_of(runs[job.run].requests, &arrivals::Request::prompt));
       prediction.seconds = job.simulated.seconds;

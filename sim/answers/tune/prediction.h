@@ -23,7 +23,7 @@ struct Prediction {
   double prompt_tokens = 1.0;                        // mean per request
   double seconds = 0.0;                              // duration of the run
   Logarithms sampling{};     // standard deviations of the logarithms over other draws of the same requests
-  double discrepancy = 0.0;  // standard deviation of the logarithm of TPOT that no factor expresses
+  Logarithms discrepancy{};  // standard deviations of the logarithms that no factor expresses
 };
 
 // Rates by position. If a run states none, they come from the run with the most similar lengths among those that do. `error`:

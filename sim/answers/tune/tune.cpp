@@ -103,6 +103,9 @@ std::vector<std::string> findings(const TuneResult& result) {
   scaled(cost::Factor::products, "matrix products are");
   scaled(cost::Factor::arithmetic, "passes over many rows are");
   scaled(cost::Factor::experts, "experts are");
+  if (const auto one = factor(cost::Factor::routing); clear(one))
+    sentences.push_back(
+        fmt::format("tokens of a pass choose {} experts than independent tokens", one.first < 0.0 ? "fewer" : "more"));
   scaled(cost::Factor::attention, "attention is");
   scaled(cost::Factor::verification, "attention of several tokens is");
   scaled(cost::Factor::prefill, "prompts are");

@@ -160,8 +160,9 @@ double verify_us(const KernelFit& fit, const Hardware& hardware, const KernelSha
 double experts_us(const KernelFit& fit, const Hardware& hardware, const KernelShape& x) {
   const auto [efficiency, arithmetic, power, kernel, expert, row, unused] = fit.figures;
   const double rows = x.tokens * x.experts_per_token;
+  const double choices = 1.0 + x.alike * (x.tokens - 1.0);
   const double independent =
-      x.experts * -std::expm1(x.tokens * std::log1p(-std::min(x.experts_per_token / x.experts, 1.0 - 1e-12)));
+      x.experts * -std::expm1(choices * std::log1p(-std::min(x.experts_per_token / x.experts, 1.0 - 1e-12)));
   const double active = x.skew > 0.0 ? std::max(1.0, independent) : std::min(x.experts, rows);
   const double weights = x.matrices * x.hidden * x.expert_width;  // of one expert
   const double memory = kKernelMicro * active * weights * fit.dtype.weight_bytes / (hardware.bandwidth * efficiency);

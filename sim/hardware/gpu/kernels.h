@@ -60,6 +60,7 @@ struct KernelShape {
   double matrices = 3.0;      // experts: of one expert; 2 without a gate
   double experts = 1.0;
   double experts_per_token = 1.0;
+  double alike = 1.0;  // experts: each token after the first chooses like this many independent ones
   double skew = 0.0;   // experts: exponent of the power law of routing; 0: balanced
   double gpus = 2.0;   // all-reduce
   double bytes = 1.0;  // all-reduce

@@ -42,6 +42,7 @@ KernelShape shape_of(const ExpertsWork& work) {
   x.experts = work.experts;
   x.experts_per_token = work.per_token;
   x.tokens = work.tokens;
+  x.alike = work.alike;
   x.skew = kUsualSkew;
   x.matrices = work.gated ? 3.0 : 2.0;
   return x;

@@ -31,6 +31,7 @@ struct ProductWork {
 // The routed experts of one layer.
 struct ExpertsWork {
   double tokens = 1.0;  // tokens of the pass that choose experts, of all GPUs that share them
+  double alike = 1.0;   // each token after the first chooses like this many independent ones
   double rows = 1.0;    // rows of all experts' products on this GPU, padding included
   double met = 1.0;     // distinct experts on this GPU that the tokens choose, expected
   double hidden = 1.0;

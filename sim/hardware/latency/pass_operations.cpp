@@ -43,7 +43,8 @@ ExpertsWork experts_work(const ModelShape& model, const PassRows& rows) {
   ExpertsWork work;
   work.tokens = rows.tokens;
   work.rows = rows.expert_rows * model.experts_per_token / model.expert_parallel;
-  work.met = std::max(1.0, met_experts(model, rows.tokens));
+  work.alike = rows.alike;
+  work.met = std::max(1.0, met_experts(model, 1.0 + rows.alike * (rows.tokens - 1.0)));
   work.hidden = model.expert_hidden.value_or(model.hidden);
   work.width = model.expert_ffn / model.tensor_parallel;
   work.experts = model.experts / model.expert_parallel;

@@ -16,6 +16,7 @@ WeightType layer_type(const ModelShape& model);
 struct PassRows {
   double computed = 1.0;          // rows that go through the layers, padding of captured passes included
   double tokens = 1.0;            // tokens that choose experts, of all GPUs that share them
+  double alike = 1.0;             // each of them after the first chooses like this many independent ones
   double logits = 1.0;            // rows that go through the LM head
   double expert_rows = 1.0;       // rows that go through the experts, of all GPUs, padding included
   double markov_sequences = 0.0;  // sequences whose positions a Markov head processes one after the other; 0: it has none

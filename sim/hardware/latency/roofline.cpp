@@ -73,7 +73,9 @@ class RooflineCost final : public CostModel, private Uncertainty, private Deploy
     return prior_belief(target_ ? target_->factor_errors() : ServerFactors());
   }
   [[nodiscard]] double discrepancy() const override {
-    return deployment_.target && deployment_.target->experts > 0.0 ? kDiscrepancyOfMixtures : kDiscrepancy;
+    const bool mixture = deployment_.target && deployment_.target->experts > 0.0;
+    if (deployment_.engine.tuned) return mixture ? kTunedDiscrepancyOfMixtures : kTunedDiscrepancy;
+    return mixture ? kDiscrepancyOfMixtures : kDiscrepancy;
   }
   [[nodiscard]] double kernel_error(Role role, const Pass& pass) const override {
     return nothing_drafts(role) ? 0.0 : latency(role).kernel_error(pass);

@@ -16,6 +16,7 @@ enum class Factor : std::size_t {
   products,       // matrix products other than those of experts, and the small kernels between them
   arithmetic,     // extra factor of arithmetic on top of reading weights: passes over many rows
   experts,        // routed experts
+  routing,        // each token of a pass after the first chooses experts like this many independent ones
   attention,      // attention over the cache
   verification,   // extra factor of attention of several tokens per sequence
   prefill,        // extra factor of the rows of prompts: products and attention
@@ -28,14 +29,14 @@ enum class Factor : std::size_t {
   draft_pass,     // host time per draft pass
   request         // host time per request before the engine's queue
 };
-constexpr std::size_t kFactors = 14;
+constexpr std::size_t kFactors = 15;
 
 using FactorVector = std::array<double, kFactors>;
 
 struct FactorInfo {
   const char* key;
   bool logarithm;  // of GPU time; else microseconds of host time
-  double mean;     // prior mean, before any run was seen
+  double mean;     // prior mean, before any run was seen. Only `specsim tune` uses it
   double error;    // its standard deviation
   const char* meaning;
 };
@@ -72,9 +73,13 @@ struct StepSetting {
   double prompt = 1.0;   // mean tokens of a prompt, or of a context
   int draft_length = 0;  // 0: without speculation
 };
-// Standard deviation of the discrepancy of a decoding time: of a dense model, and of a mixture of experts.
+// Standard deviation of the discrepancy of a decoding time: of a dense model, and of a mixture of experts. The latter includes
+// the factor `routing`, by which the estimates of single passes have no derivative.
 constexpr double kDiscrepancy = 0.03;
 constexpr double kDiscrepancyOfMixtures = 0.12;
+// The same where runs of the server determine `routing`, as scripts/results/tune_prior.py finds it.
+constexpr double kTunedDiscrepancy = 0.027;
+constexpr double kTunedDiscrepancyOfMixtures = 0.045;
 // The correlation of the discrepancies of two settings.
 double discrepancy_correlation(const StepSetting& a, const StepSetting& b);
 
