@@ -330,13 +330,15 @@ TEST_CASE("a tuned server's tokens after the first choose fewer experts", "[cost
     const std::string tuned = fmt::format("{{factors: {{routing: {}}}, covariance: [{}]}}", routing,
                                           fmt::join(std::vector<std::string>(kFactors, zeros), ", "));
     return products(
-        *make_cost("roofline", fmt::format("{{hardware: {}, target: {}, draft: none, engine: {{source: a test, tuned: {}}}}}",
-                                           plain_gpu(0), kMixture, tuned)),
+        *make_cost("roofline",
+                   fmt::format("{{hardware: {}, target: {}, draft: none, engine: {{source: a test, graphs: false, tuned: {}}}}}",
+                               plain_gpu(0), kMixture, tuned)),
         rows);
   };
   const double expert = 2.0 * 3.0 * 4096.0 * 1024.0 / 1e12;  // seconds, in each of two layers
   const double fewer = 2.0 * expert * 4.0 * (std::pow(0.75, 5) - std::pow(0.75, 9));
-  CHECK(near(over(9, 0.0) - over(9, std::log(0.5)), fewer, 1e-3));
+  // Moving the rows of an expert takes below 1 % of the time of its weights: 3 rows of 4,096 columns against 1,024.
+  CHECK(near(over(9, 0.0) - over(9, std::log(0.5)), fewer, 0.01));
   CHECK(near(over(1, std::log(0.5)), over(1, 0.0), 1e-12));
 }
 

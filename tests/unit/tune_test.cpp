@@ -245,7 +245,7 @@ TEST_CASE("acceptance that no run states is one unknown of the server", "[tune]"
   Run other = run_of(3, 8);
   given.position_rates.clear();
   other.position_rates.clear();
-  CHECK(acceptance_of(other, {}).error == Approx(0.3));
+  CHECK(acceptance_of(other, {}).error == Approx(0.2));  // 0.12 to 0.2 over measured servers, results/tune/prior.csv
   CHECK_FALSE(acceptance_of(other, {}).source.has_value());
   std::vector<Run> runs = {run_of(3, 4)};
   for (double& rate : runs[0].position_rates) rate *= 0.6;  // what the server accepts
@@ -255,8 +255,8 @@ TEST_CASE("acceptance that no run states is one unknown of the server", "[tune]"
   const TuneResult before = tune::tune(request);
   request.runs = {given};
   const TuneResult after = tune::tune(request);
-  CHECK(before.expected[0].error[1] > 0.3);
-  CHECK(after.expected[0].error[1] < 0.2);
+  CHECK(before.expected[0].error[1] > 0.2);
+  CHECK(after.expected[0].error[1] < 0.15);
 }
 
 TEST_CASE("a tuned engine's file reproduces the learned factors", "[tune]") {
