@@ -321,8 +321,8 @@ LINES = [
     # choose, energy and cost
     (["choose"], "specsim choose needs --target; specsim choose --help shows examples"),
     (["choose", "--target", "llama-3.1-8b"], "specsim choose needs --hardware; specsim choose --help shows examples"),
-    ([*CHOOSE], "specsim choose needs a load, allowed: one of --rate, --users, --trace"),
-    ([*CHOOSE, "--rate", "1", "--users", "4"], "specsim choose was given several loads, allowed: one of --rate, --users, --trace"),
+    ([*CHOOSE], "specsim choose needs a load, allowed: one of --rate, --rate-by-hour, --users, --trace"),
+    ([*CHOOSE, "--rate", "1", "--users", "4"], "specsim choose was given several loads, allowed: one of --rate, --rate-by-hour, --users, --trace"),
     ([*CHOOSE, "--users", "4", "--rank-by", "colour"], '--rank-by: "colour", allowed: cost, tokens, joules'),
     ([*CHOOSE, "--users", "4", "--price", "a100=2"], '--price: a cost of "a100", which is not among the GPUs, allowed: h100-sxm'),
     ([*CHOOSE, "--users", "4", "--price", "=3"], '--price: a cost of "", which is not among the GPUs, allowed: h100-sxm'),

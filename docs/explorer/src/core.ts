@@ -49,6 +49,6 @@ let quick: Core | undefined;
 let long: Core | undefined;
 let server: Core | undefined;
 // Latency estimates and single rounds on one worker, long runs on another, servers on a third: a slider never waits for a simulation.
-export const prices = (): Core => (quick ??= new Core());
+export const quickCore = (): Core => (quick ??= new Core());
 export const rounds = (): Core => (long ??= new Core());
 export const serving = (): Core => (server ??= new Core());

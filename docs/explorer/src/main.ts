@@ -1,5 +1,5 @@
 import "./style.css";
-import { prices, type Answer } from "./core";
+import { quickCore, type Answer } from "./core";
 import { wrongSettings } from "./settings";
 import { readAddress, writeAddress } from "./state";
 import { h, problem } from "./ui";
@@ -56,7 +56,7 @@ window.addEventListener("hashchange", () => {
   if (location.hash !== address) open();
 });
 
-void prices()
+void quickCore()
   .ask({ ask: "parts" })
   .then((answer) => {
     if (answer.error) {

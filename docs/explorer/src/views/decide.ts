@@ -1,6 +1,6 @@
 // specsim plan with sliders: which draft length, or none, for a GPU, a pair of models and a load.
 import * as Plot from "@observablehq/plot";
-import { prices, type Answer } from "../core";
+import { quickCore, type Answer } from "../core";
 import { copyable, figure, fixed, h, percent, pictureSize, problem, select, slider, speedupColour, table } from "../ui";
 import { commandLine, named, number, oneOf, rates, text, whole } from "../settings";
 import { type Place, type View, workload, workloadChecks, workloadDefaults, workloadFields, workloadOptions, serverOptions } from "../view";
@@ -227,8 +227,8 @@ export const decide: View = {
     let tuned: unknown;
     const plan = (): void => {
       const question = { ...workload(settings), acceptance: acceptance(settings), tuned };
-      prices().latest("plan", { ask: "plan", ...question }, show);
-      prices().latest("map", { ask: "map", ...question }, (answer) => {
+      quickCore().latest("plan", { ask: "plan", ...question }, show);
+      quickCore().latest("map", { ask: "map", ...question }, (answer) => {
         const drawn = answer.error ? null : map(answer, Number(settings.batch), Number(settings.context));
         mapHolder.replaceChildren(...(drawn ? [drawn] : []));
       });
@@ -242,7 +242,7 @@ export const decide: View = {
         tuned = undefined;
         tunedHolder.replaceChildren();
       } else if (now !== asked) {
-        prices().latest("tune", question, (answer) => {
+        quickCore().latest("tune", question, (answer) => {
           tuned = answer.error ? undefined : answer.tuned;
           tunedHolder.replaceChildren(answer.error ? problem(answer.error) : learned(answer));
           plan();

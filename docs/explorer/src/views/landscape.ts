@@ -1,6 +1,6 @@
 // Speedup over acceptance and draft length, with the best draft length's ridge and the line of break-even.
 import * as Plot from "@observablehq/plot";
-import { prices, type Answer } from "../core";
+import { quickCore, type Answer } from "../core";
 import { figure, fixed, h, percent, pictureSize, problem, select, slider, speedupColour, table } from "../ui";
 import { number, oneOf, whole } from "../settings";
 import { type View, workload, workloadChecks, workloadDefaults, workloadFields } from "../view";
@@ -78,7 +78,7 @@ export const landscape: View = {
       place.save();
       const common = { ask: "landscape", longest: Number(settings.longest), steps: 40 };
       const question = settings.by === "ratio" ? { ...common, cost_ratio: Number(settings.ratio), verify_inflation: Number(settings.inflation), overhead: Number(settings.overhead) } : { ...workload(settings), ...common };
-      prices().latest("landscape", question, (answer) => {
+      quickCore().latest("landscape", question, (answer) => {
         if (answer.error) results.replaceChildren(problem(answer.error));
         else {
           const even = answer.break_even_any;
@@ -96,8 +96,8 @@ export const landscape: View = {
     };
     const draw = (): void => {
       holder.replaceChildren(
-        h("legend", {}, "Prices"),
-        select("Passes are priced", [{ value: "ratio", label: "by a cost ratio" }, { value: "gpu", label: "on a GPU" }], settings.by!, (value) => {
+        h("legend", {}, "Latency"),
+        select("Latency of passes", [{ value: "ratio", label: "by a cost ratio" }, { value: "gpu", label: "on a GPU" }], settings.by!, (value) => {
           settings.by = value;
           draw();
           changed();

@@ -1,5 +1,5 @@
 // One position in detail: which part of the draft's mass is accepted and rejected, and where the residual puts it.
-import { prices, type Answer } from "../core";
+import { quickCore, type Answer } from "../core";
 import { figures, fixed, h, pictureSize, problem, table } from "../ui";
 import { ownWeights, pairConfig, pairChecks, pairDefaults, pairFields, ruleFields } from "../pair";
 import type { Place, View } from "../view";
@@ -128,7 +128,7 @@ export const mass: View = {
     let shown: Answer | undefined;
     const changed = (): void => {
       place.save();
-      prices().latest("mass", { ask: "mass", config: pairConfig(settings, 1, 1000, 1) }, show);
+      quickCore().latest("mass", { ask: "mass", config: pairConfig(settings, 1, 1000, 1) }, show);
     };
     // Sets one drawn probability; the others share the rest in their earlier proportions. Weights that were drawn before the last answer count:
     // `shown` may be older.

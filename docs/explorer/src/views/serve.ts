@@ -403,13 +403,13 @@ export const serve: View = {
       settings[key] = String(value);
       changed();
     };
-    const prices = h("fieldset", {});
-    const drawPrices = (): void => {
-      prices.replaceChildren(
+    const latency = h("fieldset", {});
+    const drawLatency = (): void => {
+      latency.replaceChildren(
         h("legend", {}, "Server"),
-        select("Steps are priced", [{ value: "gpu", label: "on a GPU (roofline)" }, { value: "line", label: "by a line fitted to a server (affine)" }], settings.by!, (value) => {
+        select("Latency of steps", [{ value: "gpu", label: "on a GPU (roofline)" }, { value: "line", label: "by a line fitted to a server (affine)" }], settings.by!, (value) => {
           settings.by = value;
-          drawPrices();
+          drawLatency();
           changed();
         }),
         ...(settings.by === "gpu"
@@ -422,7 +422,7 @@ export const serve: View = {
             ]),
       );
     };
-    drawPrices();
+    drawLatency();
     const load = h("fieldset", {});
     const drawLoad = (): void => {
       load.replaceChildren(
@@ -451,7 +451,7 @@ export const serve: View = {
       select("Draft length", [{ value: "fixed", label: "fixed" }, { value: "goodput", label: "chosen step by step (goodput)" }], settings.policy!, set("policy")),
       slider({ label: "drafts, at most", name: "length", min: 1, max: 16, step: 1, value: Number(settings.length), change: set("length") }),
     );
-    root.replaceChildren(h("form", { class: "controls", "aria-label": "Settings", onsubmit: (event) => event.preventDefault() }, prices, speculation, load), results);
+    root.replaceChildren(h("form", { class: "controls", "aria-label": "Settings", onsubmit: (event) => event.preventDefault() }, latency, speculation, load), results);
     place.save();
     void run();
     player.ask();

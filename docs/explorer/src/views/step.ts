@@ -1,6 +1,6 @@
 // One round of a run, choice by choice: drafted tokens, uniforms, and why each was accepted or not.
 import * as Plot from "@observablehq/plot";
-import { prices, type Answer } from "../core";
+import { quickCore, type Answer } from "../core";
 import { figure, fixed, h, pictureSize, problem, slider } from "../ui";
 import { pairConfig, pairChecks, pairDefaults, pairFields, ruleFields } from "../pair";
 import { whole } from "../settings";
@@ -63,7 +63,7 @@ export const step: View = {
     const changed = (): void => {
       place.save();
       const round = Math.round(Number(settings.round));
-      prices().latest("step", { ask: "step", round, config: pairConfig(settings, Math.round(Number(settings.length)), 1000000, Math.round(Number(settings.seed))) }, show);
+      quickCore().latest("step", { ask: "step", round, config: pairConfig(settings, Math.round(Number(settings.length)), 1000000, Math.round(Number(settings.seed))) }, show);
     };
     const set = (key: string) => (value: number) => {
       settings[key] = String(value);
