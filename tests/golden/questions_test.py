@@ -18,7 +18,7 @@ from pathlib import Path
 SPECSIM = os.environ.get("SPECSIM", "build/specsim")
 ANSWER, HEAD = 5, 1   # lines; a table has a head
 MOST = 60.0           # processor seconds: 30 on two cores
-INTERVAL = re.compile(r"95 %|±|\blow .*\bhigh\b|_low,")
+INTERVAL = re.compile(r"95 %|±|\b(?:after )?low +(?:after )?high\b")
 # Answers by theory from stated figures, without an estimated time, speed or cost.
 EXACT = {"What does my log report?", "Can the program reproduce a paper's table?", "How do I plot a sweep?", "Can CI check my configs against theory?"}
 
