@@ -110,7 +110,7 @@ GROUPS = {
         "cli": ["base", "rng", "config", "families", "draft", "verify", "presets", "gpu", "model", "latency", "placement", "theory", "spec", "run",
                 "judge", "audit", "plan", "fit", "calibrate", "report", "arrivals", "serve", "load", "choose", "tune", "logs"],
         # The package for Python: the library and the commands, and rules that it registers.
-        "python": ["base", "verify", "api", "cli"],
+        "python": ["base", "config", "draft", "verify", "api", "cli"],
     },
 }
 ALLOWED = {room: allowed for rooms in GROUPS.values() for room, allowed in rooms.items()}

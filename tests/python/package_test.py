@@ -201,6 +201,118 @@ def test_wrong_rules():
         specsim.rule("token", Token())
 
 
+TEXT = {"experiment": "text", "rounds": 4000, "seed": 3, "context": {"process": "copy", "prompt_tokens": 64, "fidelity": 0.9, "entry": 0.5},
+        "pair": {"vocab": 40, "target": {"family": "zipf", "exponent": 1.1}, "draft": {"from": "target", "transform": "temperature", "value": 1.25}},
+        "decode": {"verifier": "tree_point_mass"}}
+
+
+class Lookup:
+    """prompt_lookup: what followed the longest, earliest occurrence of the last 3 to 1 tokens."""
+
+    def draft(self, block):
+        text = block.text.tolist()
+        for length in (3, 2, 1):
+            for end in range(length, len(text)):
+                if text[end - length:end] == text[-length:]:
+                    block.add_path(text[end:end + block.draft_length])
+                    return
+
+
+class LookupByOne(Lookup):
+    """The mutant: the last token alone is searched for."""
+
+    def draft(self, block):
+        text = block.text.tolist()
+        if text[-1] in text[:-1]:
+            end = text.index(text[-1]) + 1
+            block.add_path(text[end:end + block.draft_length])
+
+
+class Dynamic:
+    """tree_dynamic with width 2, all candidates kept: the two likeliest nodes of a level are expanded."""
+
+    def draft(self, block):
+        grown = [(1.0, -1, 0)]  # probability of the path, parent, token
+        level = [0]
+        scratch = {0: 0}  # nodes of the block, which has all candidates here
+        for _ in range(block.draft_length):
+            level = sorted(sorted(level, key=lambda node: -grown[node][0])[:2])
+            after = block.likeliest([scratch[node] for node in level])
+            below = []
+            for node, (tokens, probabilities) in zip(level, after):
+                for token, probability in zip(tokens, probabilities):
+                    scratch[len(grown)] = block.add(token, scratch[node])
+                    below.append(len(grown))
+                    grown.append((grown[node][0] * probability, node, token))
+            level = below
+
+
+def drafted_by(kind, **keys):
+    return {**TEXT, "decode": {**TEXT["decode"], "drafter": {"kind": kind, **keys}}}
+
+
+def test_drafters_in_python_equal_the_programs():
+    """The same rounds: acceptance by position and draft passes are equal, number by number."""
+    columns = ("drafted", "accepted", "emitted", "draft_passes", "verified_rows", "accepted_pos_1", "accepted_pos_3")
+
+    def figures(config, **options):
+        result = specsim.run(config, threads=1, **options)
+        return [result[column][0] for column in columns]
+    own = figures(drafted_by("prompt_lookup", draft_length=4))
+    with specsim.drafter("mine", Lookup()):
+        assert figures(drafted_by("mine", draft_length=4)) == own
+        assert figures(drafted_by("mine", draft_length=4), set={"context.prompt_tokens": 32}) != own
+        lengths = specsim.run(drafted_by("mine"), threads=2, sweep__decode__drafter__draft_length=[1, 4])
+        assert lengths["accepted"][1] == own[1] > lengths["accepted"][0] > 0
+    with specsim.drafter("mine", LookupByOne()):
+        assert figures(drafted_by("mine", draft_length=4)) != own
+    # The whole of a tree of 2 + 4 + 4 candidates, from three passes that are counted.
+    own = figures(drafted_by("tree_dynamic", depth=3, width=2, nodes=10))
+    with specsim.drafter("mine", Dynamic()):
+        assert figures(drafted_by("mine", draft_length=3, nodes=10, ranks=2)) == own
+        small = {**drafted_by("mine", draft_length=2, nodes=6, ranks=2), "context": {"process": "fixed"}}
+        assert specsim.audit(small, set={"pair.vocab": 4}).agrees
+
+
+def test_wrong_drafters():
+    kept = []
+
+    class Does:
+        def __init__(self, what):
+            self.what = what
+
+        def draft(self, block):
+            self.what(block)
+
+    def raises(block):
+        raise RuntimeError("oh")
+
+    def branches(block):
+        block.add(1)
+        block.add(2)
+
+    def passes(block):
+        for _ in range(3):
+            block.likeliest()
+
+    for what, keys, said in [
+            (raises, {}, "drafter mine: draft raised RuntimeError: oh"), (lambda block: block.add(40), {}, "added token 40, allowed: 0 to 39"),
+            (lambda block: block.add(-1), {}, "added token -1"), (lambda block: block.add(1, after=1), {}, r"named node 1, allowed: 0 \(the end of the text\) to 0"),
+            (branches, {}, "a second token after a node, allowed: a chain"), (lambda block: block.add_path([1, 2, 3]), {}, "at depth 3, allowed: up to draft_length, which is 2"),
+            (branches, {"nodes": 1}, "added 2 nodes, allowed: up to nodes, which is 1"), (passes, {"ranks": 1}, "took 3 passes"),
+            (lambda block: block.likeliest(), {}, "asked the draft model, allowed: with the key ranks"), (lambda block: block.add("a"), {}, "draft raised TypeError")]:
+        with specsim.drafter("mine", Does(what)), pytest.raises(specsim.InputError, match=said):
+            specsim.run(drafted_by("mine", draft_length=2, **keys))
+    with specsim.drafter("mine", Does(kept.append)):
+        assert specsim.run(drafted_by("mine"))["tokens_per_round"][0] == 1  # no draft tokens: plain decoding
+    with pytest.raises(ValueError, match="after its round"):
+        kept[0].add(1)
+    with pytest.raises(TypeError, match="draft"):
+        specsim.drafter("mine", object())
+    with pytest.raises(specsim.InputError, match='"chain" is a drafter already'):
+        specsim.drafter("chain", Lookup())
+
+
 def test_progress_and_other_threads():
     seen = []
     ticks = []

@@ -86,6 +86,7 @@ class ModelDrafterInput final : public draft::DrafterInput {
     likeliest_ = ranked(distributions_->after(node), ranks_);
     return likeliest_;
   }
+  [[nodiscard]] std::size_t vocab() const override { return target_.vocab(); }
   [[nodiscard]] std::span<const Token> text() const override { return text_; }
   Token random_token(std::uint32_t index) override {
     return text_[scale_bits(bits_at(address_.key, rng::Purpose::window, 0, index, address_.sequence).first, text_.size())];

@@ -121,6 +121,7 @@ class BlockRound final : public verify::Block, private draft::DrafterInput {
   draft::Ranked draw(const draft::ChosenBlock& block, int node, std::span<const Token> siblings, int number) override;
   // The tables after a node of a block that is being chosen.
   const BlockTables::Entry& chosen_entry(const draft::ChosenBlock& block, int node);
+  [[nodiscard]] std::size_t vocab() const override { return tables_->vocab(); }
   [[nodiscard]] std::span<const Token> text() const override { return start_.text; }
   [[nodiscard]] std::size_t prompt_tokens() const override { return process_->prompt().size(); }
   Token random_token(std::uint32_t index) override;

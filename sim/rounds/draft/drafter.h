@@ -62,6 +62,8 @@ class DrafterInput {
   virtual Ranked draw(const ChosenBlock& /*block*/, int /*node*/, std::span<const Token> /*earlier_siblings*/, int /*number*/) {
     return {};
   }
+  // Number of tokens of the vocabulary.
+  [[nodiscard]] virtual std::size_t vocab() const = 0;
   // Prompt and text so far.
   [[nodiscard]] virtual std::span<const Token> text() const = 0;
   // Number of prompt tokens among them; 0 if unknown.

@@ -22,15 +22,15 @@ from typing import TYPE_CHECKING, Any, Protocol, Union
 import numpy as np
 
 from . import _core
-from ._core import FileError, InputError
+from ._core import Block, FileError, InputError
 
 if TYPE_CHECKING:
     import pandas
 
 __version__: str = _core.version
 __commit__: str = _core.commit
-__all__ = ["run", "check", "audit", "plan", "choose", "compare", "theory", "serve", "tune", "import_log", "command", "rule", "Result", "Output", "Table",
-           "Rule", "InputError", "FileError"]
+__all__ = ["run", "check", "audit", "plan", "choose", "compare", "theory", "serve", "tune", "import_log", "command", "rule", "drafter",
+           "Result", "Output", "Table", "Rule", "Drafter", "Block", "InputError", "FileError"]
 
 Config = Union[str, "os.PathLike[str]", Mapping[str, Any]]
 Progress = Callable[[float, float], None]
@@ -47,6 +47,19 @@ class Rule(Protocol):
     """
 
     def accept(self, target: np.ndarray, draft: np.ndarray, token: int) -> float: ...
+
+
+class Drafter(Protocol):
+    """A drafter in Python: an object with a method `draft(block)` that adds the round's draft tokens to `block`.
+
+    `block.text`: prompt and text so far (NumPy array). `block.add(token, after=0)` adds a token after a node and returns its node;
+    node 0 is the end of the text. `block.add_path(tokens, after=0)` adds tokens one after the other and returns the last node.
+    `block.likeliest(node)` returns the draft model's likeliest tokens after a node and their probabilities, the likeliest first;
+    `block.likeliest(nodes)` returns a list of such pairs. Each of these calls is one pass of the draft model. An empty block is
+    allowed: the round is then one of plain decoding.
+    """
+
+    def draft(self, block: Block) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -277,7 +290,19 @@ def import_log(log: str | os.PathLike[str], **options: Any) -> Output:
     return command("import", log, **options)
 
 
-class rule:  # noqa: N801: it is used as a statement
+class _Registered:
+    """A part in Python under a name that configs can give, for the length of a with block."""
+
+    _registered: _core.RegisteredRule | _core.RegisteredDrafter
+
+    def __enter__(self) -> _Registered:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._registered.remove()
+
+
+class rule(_Registered):  # noqa: N801: it is used as a statement
     """Registers a rule in Python under a name that configs can give, for the length of a with block:
 
         with specsim.rule("mine", MyRule()):
@@ -292,8 +317,19 @@ class rule:  # noqa: N801: it is used as a statement
             raise TypeError("a rule has a method accept(target, draft, token) or accept_all(target, draft)")
         self._registered = _core.RegisteredRule(name, rule, lossless)
 
-    def __enter__(self) -> rule:
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self._registered.remove()
+class drafter(_Registered):  # noqa: N801: it is used as a statement
+    """Registers a drafter in Python under a name that configs can give, for the length of a with block:
+
+        with specsim.drafter("mine", MyDrafter()):
+            specsim.run({... "decode": {"drafter": {"kind": "mine", "draft_length": 4}, "verifier": "tree_point_mass"}})
+
+    Keys in the config: draft_length (4: tokens on a path, and passes of the draft model), nodes (of its trees; without it, it drafts
+    chains) and ranks (0: it uses no draft model; otherwise how many tokens `block.likeliest` returns). The drafter is called
+    once per round, from any thread, so the same text must give the same block.
+    """
+
+    def __init__(self, name: str, drafter: Drafter) -> None:
+        if not callable(getattr(drafter, "draft", None)):
+            raise TypeError("a drafter has a method draft(block)")
+        self._registered = _core.RegisteredDrafter(name, drafter)
