@@ -100,6 +100,20 @@ expect(f"and compare's own: {err}", status == 2 and 'use --batches instead;' in 
 passes = ["pass", "--hardware", "rtx-3090", "--model", "llama-2-7b", "--csv"]  # a GPU that the command warns of
 status, out, err = run(*passes, "--quiet")
 expect("pass --csv --quiet is its CSV without warnings", (status, out, err) == (0, run(*passes)[1], "") and out.startswith("hardware,model,") and run(*passes)[2])
+
+
+def ms_of(model, *options):
+    status, out, err = run("pass", "--hardware", "h100-sxm", "--model", model, "--tokens", "1", "--format", "json", *options)
+    assert status == 0, err
+    table = json.loads(out)["tables"][0]
+    return table["rows"][0][table["columns"].index("ms")]
+
+
+split = ms_of("qwen3-30b-a3b", "--tensor-parallel", "2")
+expect("pass: a model in braces takes options too", ms_of("{preset: qwen3-30b-a3b}", "--tensor-parallel", "2") == split)
+expect("pass: a key in braces holds where no option is given", ms_of("{preset: qwen3-30b-a3b, tensor_parallel: 2}") == split)
+expect("pass: an option replaces a key in braces", ms_of("{preset: qwen3-30b-a3b, tensor_parallel: 4}", "--tensor-parallel", "2") == split)
+expect("pass: experts without a gate take less time", ms_of("{preset: qwen3-30b-a3b, gated: false}") < ms_of("qwen3-30b-a3b"))
 status, out, err = run("run", "nothing.yaml", "--format", "json")
 expect("bad input prints nothing", status == 2 and not out and err)
 status, out, _ = run("plan", "--format", "json", "--help")

@@ -68,9 +68,9 @@ PassSetting read_setting(const CommandLine& line, const PassOptions& options, co
     return PresetChoice{name, at_option(option), {}};
   };
   PresetChoice chosen = preset(model, "model");
-  chosen.changes.push_back({"tensor_parallel", shards, at_option("tensor-parallel")});
   // Options that are not given default to the model's own values.
-  for (const auto& [option, key, text] : {std::tuple{"weight-bits", "weight_bits", bits},
+  for (const auto& [option, key, text] : {std::tuple{"tensor-parallel", "tensor_parallel", shards},
+                                          {"weight-bits", "weight_bits", bits},
                                           {"kv-bits", "kv_bits", options.kv_bits},
                                           {"kv-window", "kv_window", options.kv_window},
                                           {"dtype", "dtype", options.dtype.value_or("")},

@@ -205,10 +205,16 @@ Value to_config(const PresetChoice& choice, Diagnostics& diagnostics) {
   };
   Value name = value_of(choice.name, choice.where);
   if (choice.changes.empty()) return name;
-  const Location where = name.where;
-  std::vector<std::pair<std::string, Value>> fields = {{"preset", std::move(name)}};
-  for (const PresetChoice::Change& change : choice.changes) fields.emplace_back(change.key, value_of(change.text, change.where));
-  return config::map(std::move(fields), where);
+  Value map = std::move(name);
+  if (!map.is_map()) {
+    const Location where = map.where;
+    map = config::map({{"preset", std::move(map)}}, where);
+  }
+  for (const PresetChoice::Change& change : choice.changes) {
+    std::erase_if(map.fields, [&](const config::Field& field) { return field.key == change.key; });
+    map.fields.push_back({change.key, change.where, value_of(change.text, change.where)});
+  }
+  return map;
 }
 
 std::string own_name(PresetKind kind, const std::string& text) {

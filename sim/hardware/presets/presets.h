@@ -45,7 +45,8 @@ struct PresetChoice {
   Location where;
   std::vector<Change> changes;  // settings that override the preset's
 };
-// The choice as a config holds it: the name alone, or {preset: NAME, KEY: TEXT, ...}. Reports broken YAML in braces.
+// The choice as a config holds it: the name alone, or {preset: NAME, KEY: TEXT, ...}. A change replaces the same key of a map in
+// braces. Reports broken YAML in braces.
 config::Value to_config(const PresetChoice& choice, Diagnostics& diagnostics);
 
 // The description that `spec` names: a preset (or alias), the path of a .yaml file, or a map. The map is {preset: NAME, ...} with
