@@ -49,7 +49,7 @@ def draw_plan(folder):
     # The legend is above the curves and contains the note: neither can cover a point.
     panels[0].set_ylim(min(0.95, 0.97 * min(row["speedup"] for row in rows)), 1 + 1.45 * (ideal - 1))
     panels[0].set(xlabel="draft length", title="speedup over plain decoding")
-    panels[0].legend(loc="upper left", title=note, title_fontsize=9, alignment="left")
+    panels[0].legend(loc="upper left", title=note, title_fontsize=9)._legend_box.align = "left"  # alignment= needs matplotlib 3.6
     bottom = [0.0] * len(rows)
     for name, label, colour in (("verify_ms", "verification", COLOURS[0]), ("draft_ms", "draft passes", COLOURS[3]),
                                 ("overhead_ms", "outside passes", COLOURS[4])):

@@ -114,6 +114,40 @@ TEST_CASE("SGLang's keys are pairs of tokens if a head drafts", "[serve]") {
     }
 }
 
+TEST_CASE("TensorRT-LLM finds whole blocks, with a head or without", "[serve]") {
+  for (const char* const scheduler :
+       {"kind: trtllm, block_reuse: true", "kind: trtllm, block_reuse: true, capacity: max_utilization",
+        "kind: trtllm, block_reuse: true, max_num_tokens: 64"})
+    for (const std::uint32_t block : {16U, 32U})
+      for (const char* const speculation : {"", kHead})
+        check_conversations(scheduler, block, speculation, [&](const Shared& one) { return whole(one.tokens, block); });
+}
+
+TEST_CASE("TensorRT-LLM keeps a request waiting while its first new block is computed", "[serve]") {
+  // 0 computes 160 tokens, in 3 steps of 64. 1 and 2 begin with the same 160 and wait for it; 3 shares nothing and does not.
+  // Then 1 finds all but its last block, as 2 does, whose next block 1 computes: it waits again and finds 1's first 32 tokens
+  // more.
+  const tests::TemporaryFile trace(
+      "arrived_us,prompt,output,block_hashes\n0,160,4,0-9\n0,192,4,0-11\n0,224,4,0-13\n0,32,4,100-101\n");
+  const auto run = [&](const char* more) {
+    return tests::run_server(tests::server(fmt::format(R"(serve:
+  scheduler: {{kind: trtllm, max_num_tokens: 64{}}}
+  kv: {{block: 16, tokens: 4096}}
+  arrivals: {{process: trace, file: "{}"}}
+{})",
+                                                       more, trace.path(), kAffine)));
+  };
+  const load::ServeResult served = run(", block_reuse: true");
+  // Mutant: nobody waits, and 1 and 2 find nothing. Mutant: blocks join the cache when a step ends, and 1 begins earlier.
+  CHECK(found(served) == std::vector<std::uint32_t>{0, 144, 176, 0});
+  check_rows(served);
+  const auto& all = served.result.sequences;
+  CHECK(all[3].first_scheduled < all[0].first_token);
+  CHECK(all[1].first_scheduled >= all[0].first_token);
+  CHECK(all[2].first_scheduled >= all[1].first_token);
+  CHECK(found(run("")) == std::vector<std::uint32_t>{0, 0, 0, 0});
+}
+
 TEST_CASE("llama.cpp's slot keeps its text and the draft's", "[serve]") {
   const auto run = [](bool keeps) {
     return tests::run_server(tests::server(

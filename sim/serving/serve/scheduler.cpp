@@ -70,7 +70,8 @@ void Scheduler::lose(Sequence& sequence, Step& step) {
   ++step.preempted;
 }
 
-void Scheduler::take_tokens(EngineState& state, const Step& step, std::vector<arrivals::RequestId>& finished) {
+void Scheduler::take_tokens(EngineState& state, const Step& step, std::vector<arrivals::RequestId>& finished,
+                            const std::function<void(arrivals::RequestId, Sequence&)>& give_back) {
   for (const Item& item : step.items) {
     Sequence& sequence = state.at(item.request);
     if (!item.emits) continue;
@@ -78,8 +79,7 @@ void Scheduler::take_tokens(EngineState& state, const Step& step, std::vector<ar
     sequence.emitted += std::min(item.accepted + 1, sequence.output - sequence.emitted);
     sequence.spec = state.drafts(item.request, sequence.emitted, step.draft_length);
     if (sequence.emitted < sequence.output) continue;
-    state.pool->give_back(sequence.held);
-    sequence.held = 0;
+    give_back(item.request, sequence);
     sequence.status = Status::finished;
     finished.push_back(item.request);
   }

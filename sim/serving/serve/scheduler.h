@@ -228,8 +228,9 @@ class Scheduler {
                                                                const char* cache, bool caching);
   // Removes sequences that have ended from the running ones.
   void forget_finished(const EngineState& state);
-  // update() for schedulers in which a sequence only ends by its own length and shares no blocks.
-  void take_tokens(EngineState& state, const Step& step, std::vector<arrivals::RequestId>& finished);
+  // update() for schedulers in which a sequence only ends by its own length. `give_back` frees the blocks of one that ends.
+  void take_tokens(EngineState& state, const Step& step, std::vector<arrivals::RequestId>& finished,
+                   const std::function<void(arrivals::RequestId, Sequence&)>& give_back);
 
   std::deque<arrivals::RequestId> waiting_;
   std::vector<arrivals::RequestId> running_;  // running requests in order of admission

@@ -31,7 +31,10 @@ class StaticBatch final : public Scheduler {
   }
 
   void update(EngineState& state, const Step& step, std::vector<arrivals::RequestId>& finished) override {
-    take_tokens(state, step, finished);
+    take_tokens(state, step, finished, [&](arrivals::RequestId /*request*/, Sequence& sequence) {
+      state.pool->give_back(sequence.held);
+      sequence.held = 0;
+    });
   }
 
  private:

@@ -1,10 +1,15 @@
 // TensorRT-LLM's two stages: the first selects the requests that fit the cache, the second selects their tokens for
 // the next step.
+#include "sim/serving/serve/cached_blocks.h"
 #include "sim/serving/serve/scheduler.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <vector>
 
 namespace specsim::serve {
 
@@ -15,6 +20,7 @@ struct TrtllmOptions {
   std::uint32_t max_num_tokens = 8192;
   bool chunked_context = true;
   bool max_utilization = false;
+  bool block_reuse = false;
 };
 
 class Trtllm final : public Scheduler {
@@ -23,6 +29,10 @@ class Trtllm final : public Scheduler {
   // KvCacheCreator of _torch/pyexecutor/_util.py (2026): the server runs the largest step, of prompts, which have few logits.
   [[nodiscard]] std::optional<cost::StepLimits> profiled() const override {
     return cost::StepLimits{static_cast<double>(options_.max_num_tokens), 0.0};
+  }
+  [[nodiscard]] bool prefix_caching() const override { return options_.block_reuse; }
+  [[nodiscard]] std::vector<std::string> idle_options(const RequestTraits& traits) const override {
+    return idle_sentences(traits, "", false, "block_reuse", options_.block_reuse);
   }
   [[nodiscard]] cost::MemoryShare memory_share() const override { return cost::MemoryShare::cache_of_rest; }
   [[nodiscard]] RunningLimit running_limit() const override { return {options_.max_batch_size, ""}; }
@@ -37,14 +47,27 @@ class Trtllm final : public Scheduler {
 
   void schedule(EngineState& state, Step& step) override {
     step.clear();
-    if (options_.max_utilization) make_room(state, step);
+    if (options_.max_utilization)
+      make_room(state, step);
+    else if (state.pool->caches())  // without a cache, all blocks are held from the admission on
+      for (const arrivals::RequestId id : running_) hold(id, state.at(id), until_next_step(state.at(id), state), state);
     if (step.preempted == 0) admit(state);
     micro_batch(state, step);
     complete_step(state, step, waiting());
   }
 
   void update(EngineState& state, const Step& step, std::vector<arrivals::RequestId>& finished) override {
-    take_tokens(state, step, finished);
+    if (state.pool->caches()) {
+      for (const Item& item : step.items) {
+        const Sequence& sequence = state.at(item.request);
+        // Blocks join the cache when the whole prompt is computed, and again at the end, all without the last token.
+        if (item.prefill && item.emits) cached_.name(item.request, sequence.tokens() - 1, state);
+      }
+    }
+    take_tokens(state, step, finished, [&](arrivals::RequestId request, Sequence& sequence) {
+      if (state.pool->caches()) cached_.name(request, sequence.tokens() - 1, state);
+      give_back(request, sequence, state);
+    });
   }
 
  private:
@@ -57,10 +80,26 @@ class Trtllm final : public Scheduler {
                                   state.widest);
   }
 
-  static void hold(Sequence& sequence, std::uint32_t blocks, EngineState& state) {
+  // The same, but never more than to its end.
+  static std::uint32_t until_next_step(const Sequence& sequence, const EngineState& state) {
+    return std::min(next_step(sequence, state), to_completion(sequence.prompt, sequence.limit, state));
+  }
+
+  void hold(arrivals::RequestId request, Sequence& sequence, std::uint32_t blocks, EngineState& state) {
     if (blocks <= sequence.held) return;
-    state.pool->take(blocks - sequence.held);
+    if (state.pool->caches())
+      cached_.extend(request, blocks - sequence.held, state);
+    else
+      state.pool->take(blocks - sequence.held);
     sequence.held = blocks;
+  }
+
+  void give_back(arrivals::RequestId request, Sequence& sequence, EngineState& state) {
+    if (state.pool->caches())
+      cached_.release(request, state);
+    else
+      state.pool->give_back(sequence.held);
+    sequence.held = 0;
   }
 
   // If the next step of all running requests does not fit, pauses those started last.
@@ -80,25 +119,63 @@ class Trtllm final : public Scheduler {
       Sequence& sequence = state.at(request);
       running_.pop_back();
       if (sequence.in_prefill()) state.spend(sequence, sequence.resumed ? Cause::recompute : Cause::prefill);
-      state.pool->give_back(sequence.held);
-      sequence.held = 0;
+      give_back(request, sequence, state);
       lose(sequence, step);
       waiting_.push_front(request);
     }
-    for (const arrivals::RequestId id : running_) hold(state.at(id), next_step(state.at(id), state), state);
+    for (const arrivals::RequestId id : running_) hold(id, state.at(id), next_step(state.at(id), state), state);
   }
 
+  // The first whole block of a prompt that is not cached; nothing if all are.
+  [[nodiscard]] std::optional<std::uint64_t> first_new_block(arrivals::RequestId request, const EngineState& state) {
+    const std::uint32_t known = state.at(request).tokens() - 1;  // the last token is always computed
+    cached_.find(request, known, state, hits_);
+    const auto next = static_cast<std::uint32_t>(hits_.size());
+    if (next >= known / state.pool->block_tokens()) return std::nullopt;
+    return CachedBlocks::hash_of(request, next, state);
+  }
+
+  // First come, first served. With a cache, a request waits while an earlier one computes its first new block, so that it finds
+  // that block; those behind it go on.
   void admit(EngineState& state) {
-    while (!waiting_.empty() && running_.size() < options_.max_batch_size) {
-      const arrivals::RequestId request = waiting_.front();
+    const bool caches = state.pool->caches();
+    being_computed_.clear();
+    std::uint64_t promised = 0;  // blocks that running requests will still take
+    if (caches) {
+      for (const arrivals::RequestId id : running_) {
+        const Sequence& sequence = state.at(id);
+        if (!options_.max_utilization) promised += to_completion(sequence.prompt, sequence.limit, state) - sequence.held;
+        if (!sequence.in_prefill()) continue;
+        if (const auto block = first_new_block(id, state)) being_computed_.insert(*block);
+      }
+    }
+    for (auto at = waiting_.begin(); at != waiting_.end() && running_.size() < options_.max_batch_size;) {
+      const arrivals::RequestId request = *at;
       Sequence& sequence = state.at(request);
+      hits_.clear();
+      if (caches && !sequence.arrived_prefilled()) {
+        const auto block = first_new_block(request, state);
+        if (block && !being_computed_.insert(*block).second) {
+          ++at;
+          continue;
+        }
+      }
       const std::uint32_t blocks = options_.max_utilization ? state.pool->blocks_for(std::uint64_t{sequence.tokens()} + 1)
                                                             : to_completion(sequence.prompt, sequence.limit, state);
-      if (!state.pool->unlimited() && blocks > state.pool->free()) return;
-      waiting_.pop_front();
+      // Blocks that are found count as needed too.
+      if (!state.pool->unlimited() && blocks + promised > state.pool->free()) return;
+      at = waiting_.erase(at);
       running_.push_back(request);
-      hold(sequence, blocks, state);
-      begin(sequence, sequence.arrived_prefilled() ? sequence.tokens() - 1 : 0, state);
+      const auto found = static_cast<std::uint32_t>(hits_.size());
+      begin(sequence, sequence.arrived_prefilled() ? sequence.tokens() - 1 : found * state.pool->block_tokens(), state);
+      std::uint32_t first = blocks;
+      if (caches) {
+        cached_.begin(request, hits_, state);
+        sequence.held = found;
+        first = options_.max_utilization ? blocks : until_next_step(sequence, state);
+        promised += blocks - first;
+      }
+      hold(request, sequence, first, state);
     }
   }
 
@@ -129,6 +206,9 @@ class Trtllm final : public Scheduler {
   }
 
   TrtllmOptions options_;
+  CachedBlocks cached_;                               // with block_reuse
+  std::vector<BlockPool::Block> hits_;                // cached blocks of the current request
+  std::unordered_set<std::uint64_t> being_computed_;  // first new blocks of prompts that are being computed
 };
 
 // Defaults of BuildConfig, which trtllm-serve uses.
@@ -148,17 +228,21 @@ SchedulerEntry trtllm_scheduler() {
       {"max_batch_size", &P::max_batch_size, "maximum number of requests that run at once", config::between(1, 1e7)},
       {"max_num_tokens", &P::max_num_tokens, "maximum number of tokens that a step computes", config::between(1, 1e9)},
       {"chunked_context", &P::chunked_context, "a prompt may be cut into several steps, at whole blocks"},
+      {"block_reuse", &P::block_reuse,
+       "blocks of equal prefixes are computed once (enable_block_reuse); whole blocks only, without enable_partial_reuse"},
   };
-  return {{"trtllm", "requests are admitted if the cache has room to their end, or only for their next step",
-           "TensorRT-LLM, capacityScheduler.cpp and microBatchScheduler.cpp (2026)", fields,
-           "First come, first served. Drafts count fully against max_num_tokens."},
-          [](const config::Arguments& arguments, Diagnostics&) -> SchedulerMaker {
-            return [options = fields.read(arguments)] { return std::make_unique<Trtllm>(options); };
-          },
-          "",
-          "trtllm",
-          "TensorRT-LLM",
-          defaults_of_trtllm};
+  return {
+      {"trtllm", "requests are admitted if the cache has room to their end, or only for their next step",
+       "TensorRT-LLM, capacityScheduler.cpp and microBatchScheduler.cpp (2026)", fields,
+       "First come, first served. Drafts count fully against max_num_tokens. With block_reuse, a request waits while an earlier "
+       "one computes its first new block, and speculation changes no hits: a head's cache is in the target's blocks."},
+      [](const config::Arguments& arguments, Diagnostics&) -> SchedulerMaker {
+        return [options = fields.read(arguments)] { return std::make_unique<Trtllm>(options); };
+      },
+      "",
+      "trtllm",
+      "TensorRT-LLM",
+      defaults_of_trtllm};
 }
 
 }  // namespace specsim::serve
