@@ -335,6 +335,7 @@ class WrongWindow final : public draft::BlockDrafter {
     std::span<const draft::Ranked> likeliest(const draft::ChosenBlock& block, int node) override {
       return own_->likeliest(block, node);
     }
+    [[nodiscard]] std::size_t vocab() const override { return own_->vocab(); }
     [[nodiscard]] std::span<const Token> text() const override { return own_->text(); }
     Token random_token(std::uint32_t index) override { return own_->random_token(index); }
     Prefix end_of_text() override { return own_->end_of_text(); }

@@ -32,6 +32,7 @@ class WrittenText final : public draft::DrafterInput {
  public:
   explicit WrittenText(std::vector<Token> text) : text_(std::move(text)) {}
   std::span<const draft::Ranked> likeliest(const draft::ChosenBlock&, int) override { return {}; }
+  [[nodiscard]] std::size_t vocab() const override { return 1000; }
   [[nodiscard]] std::span<const Token> text() const override { return text_; }
   Token random_token(std::uint32_t) override { return 0; }
   Prefix end_of_text() override { return {}; }

@@ -21,6 +21,7 @@ class ThreeTokens final : public draft::DrafterInput {
         {{{{0, 0.5}, {1, 0.4}}}, {{{2, 0.9}, {0, 0.1}}}, {{{1, 0.6}, {2, 0.4}}}}};
     return after[node == 0 ? 0 : block.tokens[static_cast<std::size_t>(node)]];
   }
+  [[nodiscard]] std::size_t vocab() const override { return 1000; }
   [[nodiscard]] std::span<const Token> text() const override { return {}; }
   Token random_token(std::uint32_t) override { return 0; }
   Prefix end_of_text() override { return {}; }

@@ -63,20 +63,50 @@ TEST_CASE("the time of K-quants grows with each row of few more than that of pla
   for (const auto& [name, context, layers, one, eight] :
        {std::tuple{"qwen2.5-32b", 33024.0, 64.0, 19.799, 39.526}, std::tuple{"qwen3-4b", 8448.0, 36.0, 3.67, 6.904}}) {
     INFO(name);
-    const auto model = on("rtx-5090", fmt::format("{{preset: {}, dtype: q4_k_m}}", name));
+    // That version took the kernel for few rows up to 8 (before PR 26079).
+    const auto model = on("rtx-5090", fmt::format("{{preset: {}, dtype: q4_k_m}}", name),
+                          "{preset: llama_cpp, integer_kernels: {vector_rows: 8, expert_vector_tokens: 8, super_block_share: "
+                          "0.02, super_blocks: []}}");
     const auto pass = [&, context = context](double tokens) {
       return 1e3 * model->pass(Role::target, {1, tokens, context, 0}).total();
     };
     CHECK(std::abs(pass(1) / one - 1.0) < 0.12);
     CHECK(std::abs(pass(8) / (eight - kFaster * layers) - 1.0) < 0.09);
-    const auto plain =
-        on("rtx-5090", fmt::format("{{preset: {}, dtype: q4_k_m}}", name),
-           "{preset: llama_cpp, integer_kernels: {vector_rows: 8, expert_vector_tokens: 8, super_block_share: 0}}");
+    const auto plain = on("rtx-5090", fmt::format("{{preset: {}, dtype: q4_k_m}}", name),
+                          "{preset: llama_cpp, integer_kernels: {vector_rows: 8, expert_vector_tokens: 8, super_block_share: 0, "
+                          "super_blocks: []}}");
     CHECK(1e3 * plain->pass(Role::target, {1, 8, context, 0}).total() < 0.8 * eight);
   }
   // Mutant: the share of K-quants for a plain type too.
   CHECK(near(ms(*on("rtx-3090", "{preset: llama-2-7b, dtype: q4_0}"), 8, 0),
              ms(*on("rtx-3090", "{preset: llama-2-7b, weight_bits: 4.5, head_bits: 6.5625}"), 8, 0)));
+}
+
+TEST_CASE("K-quants leave the kernel for few rows where llama.cpp's table says", "[cost][integer]") {
+  // ggml_cuda_should_use_mmvq of September 2026: the most rows of the kernel for few rows, by chip and type.
+  struct Row {
+    const char* gpu;
+    const char* type;
+    double most;
+  };
+  for (const Row& row :
+       {Row{"rtx-4090", "q4_k_m", 7}, Row{"rtx-4090", "q5_k_m", 7}, Row{"rtx-4090", "q6_k", 8}, Row{"rtx-5090", "q4_k_m", 5},
+        Row{"rtx-5090", "q6_k", 7}, Row{"rtx-5090", "q4_0", 8}, Row{"rtx-3090", "q4_k_m", 8}, Row{"jetson-orin", "q4_k_m", 1}}) {
+    INFO(row.gpu << " " << row.type);
+    const auto model = on(row.gpu, fmt::format("{{preset: llama-3.1-8b, dtype: {}}}", row.type));
+    // In the kernel for few rows another row takes more time; a tile of 8 rows takes the same for all rows up to 8.
+    const auto grows = [&](double tokens) { return ms(*model, tokens, 128) > 1.02 * ms(*model, tokens - 1, 128); };
+    if (row.most > 1) CHECK(grows(row.most));
+    for (double tokens = row.most + 2; tokens <= 8; ++tokens) CHECK_FALSE(grows(tokens));
+  }
+  // Llama-3.1-8B Q4_K on an RTX 4090 (PR 26079): 189, 655 and 866 tokens/s over 1, 4 and 7 rows, 1,075 in tiles over 8. The share
+  // was fitted to them. Mutant: the share of an RTX 5090, by which 7 rows take 10.8 ms.
+  const auto ada = on("rtx-4090", "{preset: llama-3.1-8b, dtype: q4_k_m}");
+  for (const auto& [tokens, rate] :
+       {std::pair{1.0, 189.0}, std::pair{4.0, 655.0}, std::pair{7.0, 866.0}, std::pair{8.0, 1075.0}}) {
+    INFO(tokens);
+    CHECK(std::abs(ms(*ada, tokens, 128) / (1e3 * tokens / rate) - 1.0) < 0.26);
+  }
 }
 
 // github.com/sudoingX/qwen38-mtp c7bc4153, sweeps/workstation.md: Qwen3.8-27B Q4_K_M on a V100, 1 to 6 drafts; less 1.8 ms per

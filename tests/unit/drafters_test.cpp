@@ -29,8 +29,9 @@ class Text final : public draft::DrafterInput {
  public:
   explicit Text(std::vector<Token> text) : text_(std::move(text)) {}
   std::span<const draft::Ranked> likeliest(const draft::ChosenBlock&, int) override { return {}; }
+  [[nodiscard]] std::size_t vocab() const override { return size; }
   [[nodiscard]] std::span<const Token> text() const override { return text_; }
-  Token random_token(std::uint32_t index) override { return (index * 5 + 2) % vocab; }
+  Token random_token(std::uint32_t index) override { return (index * 5 + 2) % size; }
   // A target whose argmax depends on the whole text.
   Prefix end_of_text() override {
     Prefix prefix{1, 0};
@@ -40,7 +41,7 @@ class Text final : public draft::DrafterInput {
   Prefix after(Prefix prefix, Token token) override {
     return {(prefix.context * 131 + token * 17 + 7) % 10007, prefix.depth + 1};
   }
-  [[nodiscard]] Token argmax(Prefix prefix) const { return prefix.context % vocab; }
+  [[nodiscard]] Token argmax(Prefix prefix) const { return prefix.context % size; }
   std::vector<Token> target_argmax(std::span<const Prefix> prefixes) override {
     std::vector<Token> tokens;
     for (const Prefix& prefix : prefixes) tokens.push_back(argmax(prefix));
@@ -48,7 +49,7 @@ class Text final : public draft::DrafterInput {
   }
   void write(Token token) { text_.push_back(token); }
 
-  Token vocab = 5;
+  Token size = 5;
 
  private:
   std::vector<Token> text_;
@@ -272,7 +273,7 @@ TEST_CASE("Lookahead's window and pool, round by round") {
           own.pass(text);
           // The target's next tokens: its argmaxes for a while, then other tokens.
           for (std::uint32_t tokens = random() % 4 + 1; tokens > 0; --tokens)
-            text.write(random() % 3 == 0 ? static_cast<Token>(random() % text.vocab) : text.argmax(text.end_of_text()));
+            text.write(random() % 3 == 0 ? static_cast<Token>(random() % text.size) : text.argmax(text.end_of_text()));
         }
       }
     }

@@ -27,6 +27,7 @@ class TextAndModel final : public draft::DrafterInput {
     ranked_ = {static_cast<Token>(70 + block.tree.nodes[static_cast<std::size_t>(node)].depth), 0.5};
     return {&ranked_, 1};
   }
+  [[nodiscard]] std::size_t vocab() const override { return 1000; }
   [[nodiscard]] std::span<const Token> text() const override { return text_; }
   Token random_token(std::uint32_t) override { return 0; }
   Prefix end_of_text() override { return {}; }

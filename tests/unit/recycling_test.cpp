@@ -15,6 +15,7 @@ namespace {
 class Counting final : public draft::DrafterInput {
  public:
   std::span<const draft::Ranked> likeliest(const draft::ChosenBlock&, int) override { return {}; }
+  [[nodiscard]] std::size_t vocab() const override { return 1000; }
   [[nodiscard]] std::span<const Token> text() const override { return now; }
   Token random_token(std::uint32_t) override { return 0; }
   Prefix end_of_text() override { return {now.back(), 0}; }

@@ -21,6 +21,7 @@ class Text final : public draft::DrafterInput {
  public:
   explicit Text(std::vector<Token> text) : text_(std::move(text)) {}
   std::span<const draft::Ranked> likeliest(const draft::ChosenBlock&, int) override { return {}; }
+  [[nodiscard]] std::size_t vocab() const override { return 1000; }
   [[nodiscard]] std::span<const Token> text() const override { return text_; }
   Token random_token(std::uint32_t) override { return 0; }
   Prefix end_of_text() override { return {}; }

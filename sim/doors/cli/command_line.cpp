@@ -152,14 +152,15 @@ bool CommandLine::read(const std::vector<std::string>& arguments) {
   po::options_description shown("options", 110);
   for (const Option& one : options_) {
     const char* const name = one.name_.c_str();
-    auto* const text = po::value<std::string>();
-    if (!one.fallback_.empty()) text->default_value(one.fallback_);
-    if (one.values_ == Option::Values::none)
+    if (one.values_ == Option::Values::none) {
       shown.add_options()(name, one.help_.c_str());
-    else if (one.values_ == Option::Values::one)
-      shown.add_options()(name, text, one.help_.c_str());
-    else
+    } else if (one.values_ == Option::Values::several) {
       shown.add_options()(name, po::value<std::vector<std::string>>()->composing(), one.help_.c_str());
+    } else {
+      auto* const text = po::value<std::string>();  // owned by the option from the next line on
+      if (!one.fallback_.empty()) text->default_value(one.fallback_);
+      shown.add_options()(name, text, one.help_.c_str());
+    }
   }
   options_.pop_back();
   po::options_description all;

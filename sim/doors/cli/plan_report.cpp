@@ -310,7 +310,10 @@ void print_break_even(const Advice& advice, const AcceptanceCurve& curve) {
 void print_margins(const Plan& plan, const AcceptanceCurve& curve) {
   print_output("\n");
   if (plan.best > 0 && plan.best_point().speedup > plan.best_point().tokens_per_round)
-    print_output("speedup above tokens per round: the measured kernel is faster for {} rows than for one\n", plan.best + 1);
+    print_output(
+        "speedup above tokens per round: the estimate of a pass over {} tokens per sequence is below that over one, because a "
+        "kernel for more rows runs; a larger batch without speculation would gain as much\n",
+        plan.best + 1);
   if (!plan.ties.empty())
     print_output("a tie with draft length{} {}: within the error of the comparison, {:.1f} %\n", plan.ties.size() == 1 ? "" : "s",
                  fmt::join(plan.ties, ", "), 100.0 * plan.noise);

@@ -23,6 +23,18 @@ constexpr double kMostLayers = 1000.0;
 // limit of plausibility: no engine takes a second for a step, so larger figures are in other units
 constexpr double kMostMicroseconds = 1e6;
 
+const config::Fields<SuperBlockRule>& super_block_fields() {
+  using R = SuperBlockRule;
+  static const config::Fields<R> fields = {
+      {"capability", &R::capability, "compute capability of the GPUs", config::between(5, 20), config::required},
+      {"most_bits", &R::most_bits, "for types of at most so many bits per weight", config::between(1, 16), config::required},
+      {"rows", &R::rows, "maximum number of rows of the kernel for few rows", config::between(1, 1024), config::whole,
+       config::required},
+      {"share", &R::share, "its share of int8 arithmetic; if left out, super_block_share", config::between(1e-3, 1)},
+  };
+  return fields;
+}
+
 const config::Fields<IntegerKernels>& integer_fields() {
   using K = IntegerKernels;
   const config::Interval rows = config::between(1, 1024);
@@ -38,6 +50,8 @@ const config::Fields<IntegerKernels>& integer_fields() {
       {"reads", &K::reads, "share of the bandwidth at which weights are read; 0: the GPU's calibration", config::between(0, 1)},
       {"vector_share", &K::vector_share, "that kernel's share of int8 arithmetic", share},
       {"super_block_share", &K::super_block_share, "vector_share for K-quants; 0: the same", config::between(0, 1)},
+      {"super_blocks", &K::super_blocks, "vector_rows and share of K-quants by compute capability: the first that applies",
+       super_block_fields()},
       {"table_share", &K::table_share, "vector_share for experts in MXFP4; 0: the same", config::between(0, 1)},
       {"tile_rows", &K::tile_rows, "rows of the widest tile", config::between(8, 1024), config::whole},
       {"tile_share", &K::tile_share, "share of int8 arithmetic in tiles", share},

@@ -13,6 +13,14 @@
 
 namespace specsim::cost {
 
+// Where K-quants (blocks of 256 weights with scales of scales) leave the kernel for few rows, on GPUs of one compute capability.
+struct SuperBlockRule {
+  double capability = 0.0;
+  double most_bits = 0.0;            // for types of at most so many bits per weight
+  double rows = 0.0;                 // maximum rows of the kernel for few rows
+  std::optional<double> share = {};  // its share of int8 arithmetic there; nothing: super_block_share
+};
+
 // The engine's own kernels that multiply quantised weights with activations in int8: one for few rows, and one in tiles. Shares
 // are of the data sheet's bandwidth and dense int8 arithmetic; those of attention are of its bf16 arithmetic. Layers of such
 // products also run small kernels of the engine, whose times are given here too. See sim/hardware/latency/integer_kernels.h.
@@ -23,8 +31,9 @@ struct IntegerKernels {
   double reads = 0.89;                // bandwidth share at which weights are read; 0: weight_only_shares of the GPU's calibration
   double vector_share = 0.032;
   double super_block_share = 0.0;  // the same for types whose blocks of 256 have scales of scales (K-quants); 0: vector_share
-  double table_share = 0.0095;     // the same for experts whose weights are looked up in a table (MXFP4); 0: vector_share
-  double tile_rows = 128.0;        // rows of the widest tile
+  std::vector<SuperBlockRule> super_blocks = {};  // the first that applies; none: vector_rows and super_block_share
+  double table_share = 0.0095;  // the same for experts whose weights are looked up in a table (MXFP4); 0: vector_share
+  double tile_rows = 128.0;     // rows of the widest tile
   double tile_share = 0.265;
   double product_us = 5.0;  // minimum time of a product; 0: the GPU's calibration
   double tile_us = 4.0;     // extra time in tiles: rows are quantised in blocks, tiles' edges put together

@@ -27,8 +27,18 @@ double tile_width(double rows, double most) {
   return std::min(most, kTileStep * std::ceil(rows / tiles / kTileStep));
 }
 
-double vector_share(const IntegerKernels& own, bool super_blocks) {
-  return super_blocks && own.super_block_share > 0.0 ? own.super_block_share : own.vector_share;
+// The rule for K-quants of so many bits on this GPU; nullptr: none.
+const SuperBlockRule* rule_of(const IntegerKernels& own, const WeightType& type, const Hardware& hardware) {
+  if (!type.super_blocks) return nullptr;
+  for (const SuperBlockRule& rule : own.super_blocks)
+    if (rule.capability == hardware.compute_capability && type.bits <= rule.most_bits) return &rule;
+  return nullptr;
+}
+
+double vector_share(const IntegerKernels& own, const WeightType& type, const Hardware& hardware) {
+  const SuperBlockRule* const rule = rule_of(own, type, hardware);
+  if (rule != nullptr && rule->share) return *rule->share;
+  return type.super_blocks && own.super_block_share > 0.0 ? own.super_block_share : own.vector_share;
 }
 
 // The peak that the shares refer to, for the kernel for few rows and for tiles. Tiles reach about the same share of plain cores'
@@ -58,6 +68,12 @@ double IntegerKernelSet::bytes_as_read(double bits) const {
 
 KernelLabel IntegerKernelSet::label(const char* what) const { return {what, engine.name + ", integer_kernels of its file"}; }
 
+KernelError IntegerProduct::error(const ProductWork& work) const {
+  const bool vector = work.rows > 1.0 && work.rows <= set_.figures().vector_rows;
+  const bool known = rule_of(set_.figures(), work.type, set_.hardware) != nullptr;
+  return {0.0, work.type.super_blocks && vector && !known ? kUnmeasuredVectorSpread : kIntegerSpread};
+}
+
 std::optional<double> IntegerProduct::seconds(const ProductWork& work) const {
   if (work.type.bits >= 16.0 || work.groups != 1.0) return std::nullopt;
   const Hardware& hardware = set_.hardware;
@@ -67,8 +83,9 @@ std::optional<double> IntegerProduct::seconds(const ProductWork& work) const {
   const double reading = work.inner * work.outer * set_.bytes_as_read(work.type.bits) / hardware.bandwidth;
   const double operations = 2.0 * work.inner * work.outer;
   const double fixed = kSecondsPerMicro * (own.product_us > 0.0 ? own.product_us : hardware.calibration.kernel_us);
-  if (n <= own.vector_rows)
-    return fixed + std::hypot(reading, operations * n / (vector_peak(hardware) * vector_share(own, work.type.super_blocks)));
+  const SuperBlockRule* const rule = rule_of(own, work.type, hardware);
+  if (n <= (rule != nullptr ? rule->rows : own.vector_rows))
+    return fixed + std::hypot(reading, operations * n / (vector_peak(hardware) * vector_share(own, work.type, hardware)));
   const double width = tile_width(n, own.tile_rows);
   return fixed + kSecondsPerMicro * own.tile_us + reading +
          operations * width * std::ceil(n / width) / (tile_peak(hardware) * own.tile_share);
@@ -88,7 +105,7 @@ std::optional<double> IntegerExperts::seconds(const ExpertsWork& work) const {
   const bool table = work.type.name.find("mxfp4") != std::string_view::npos;  // weights are looked up in a table
   const bool narrow = table && hardware.compute_capability < kTablesAsOthers;
   if (work.tokens <= (narrow ? std::min(own.expert_vector_tokens, own.expert_table_tokens) : own.expert_vector_tokens)) {
-    const double share = table && own.table_share > 0.0 ? own.table_share : vector_share(own, work.type.super_blocks);
+    const double share = table && own.table_share > 0.0 ? own.table_share : vector_share(own, work.type, hardware);
     return fixed +
            std::hypot(rows * elements * weight_bytes / hardware.bandwidth, operations * rows / (vector_peak(hardware) * share));
   }
