@@ -71,7 +71,7 @@ KernelLabel IntegerKernelSet::label(const char* what) const { return {what, engi
 KernelError IntegerProduct::error(const ProductWork& work) const {
   const bool vector = work.rows > 1.0 && work.rows <= set_.figures().vector_rows;
   const bool known = rule_of(set_.figures(), work.type, set_.hardware) != nullptr;
-  return {0.0, work.type.super_blocks && vector && !known ? kUnmeasuredVectorSpread : kIntegerSpread};
+  return {work.type.super_blocks && vector && !known ? kUnmeasuredVectorSpread : 0.0, kIntegerSpread};
 }
 
 std::optional<double> IntegerProduct::seconds(const ProductWork& work) const {
