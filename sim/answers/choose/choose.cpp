@@ -68,6 +68,7 @@ plan::RoundEstimate estimate_of(const Choice& choice) {
 
 // Standard deviation of the logarithm of how two settings compare.
 double comparison_error(const Choice& a, const Choice& b, Objective objective) {
+  if (objective != Objective::joules && !a.estimate.closed) return 0.0;
   const double own = a.estimate.point.acceptance_error;
   const double other = b.estimate.point.acceptance_error;
   const bool same_table = a.engine->draft->source == b.engine->draft->source;
@@ -106,9 +107,11 @@ double Choice::objective(Objective which) const {
   return which == Objective::joules ? joules_per_token() : gpus() / tokens_per_second();
 }
 
+double Choice::speed_error() const { return std::hypot(estimate.error, estimate.point.acceptance_error); }
+
 double Choice::error(Objective which) const {
-  const double times = std::hypot(estimate.error, estimate.point.acceptance_error);
-  return which == Objective::joules ? std::hypot(times, estimate.power_error) : times;
+  if (which == Objective::joules) return std::hypot(speed_error(), estimate.power_error);
+  return estimate.closed ? speed_error() : 0.0;
 }
 
 MeanLoad mean_load(const load::ServeRequest& request) {
@@ -298,7 +301,7 @@ Chosen choose(const Question& question, const SearchOptions& options) {
       const std::optional<double> capacity = load::saturated_rate(experiment, options.stop);
       if (!capacity) return;
       one.capacity = *capacity;
-      one.keeps_up = 0.5 * std::erfc(std::log(load.rate / one.capacity) / (std::sqrt(2.0) * one.error(Objective::tokens)));
+      one.keeps_up = 0.5 * std::erfc(std::log(load.rate / one.capacity) / (std::sqrt(2.0) * one.speed_error()));
       one.keeps_slo = one.capacity > load.rate;
     });
     for (std::size_t i = 0; i < count; ++i)

@@ -44,9 +44,10 @@ struct Choice {
   [[nodiscard]] double joules_per_token() const;
   [[nodiscard]] double dollars_per_million() const;
   [[nodiscard]] double objective(Objective which) const;  // lower is better
-  // Standard deviation of its logarithm. If clients do not wait for answers, it holds for a server that is loaded to the same
-  // share of its true capacity.
+  // Standard deviation of its logarithm. If clients do not wait for answers, the load decides tokens and cost, and the error of
+  // latencies only decides whether the server keeps up.
   [[nodiscard]] double error(Objective which) const;
+  [[nodiscard]] double speed_error() const;  // of the speed of a step
 };
 
 struct Chosen {
@@ -70,6 +71,9 @@ struct SearchOptions {
 
 // Throws BadInput for names and figures that no combination can have.
 Chosen choose(const Question& question, const SearchOptions& options);
+// Engine hours of a day in which each hour has as many engines as its rate needs, if the busiest hour needs `busiest`.
+double engine_hours(const std::vector<double>& rates, std::int64_t busiest);
+
 // The mean request of the load. Throws BadInput.
 MeanLoad mean_load(const load::ServeRequest& load);
 // The options of specsim serve that run the setting.

@@ -34,6 +34,11 @@ load::ServeExperiment experiment_of(const Question& question, const MeanLoad& lo
   return load::read_request(request, diagnostics);
 }
 
+// Engines of an hour with this rate, if the busiest hour needs `busiest` of them for its `peak`.
+std::int64_t of_hour(double rate, double peak, std::int64_t busiest) {
+  return std::max<std::int64_t>(1, std::llround(std::ceil(static_cast<double>(busiest) * rate / peak - 1e-9)));
+}
+
 }  // namespace
 
 std::optional<std::int64_t> fewest(std::int64_t guess, std::int64_t most, const std::function<bool(std::int64_t)>& keeps) {
@@ -50,6 +55,13 @@ std::optional<std::int64_t> fewest(std::int64_t guess, std::int64_t most, const 
     (keeps(next) ? high : low) = next;
   }
   return high;
+}
+
+double engine_hours(const std::vector<double>& rates, std::int64_t busiest) {
+  const double peak = *std::max_element(rates.begin(), rates.end());
+  double hours = 0.0;
+  for (const double rate : rates) hours += static_cast<double>(of_hour(rate, peak, busiest));
+  return hours;
 }
 
 void size_fleet(const Question& question, const MeanLoad& load, const serve::Slo& slo, const SearchOptions& options,
@@ -77,20 +89,12 @@ void size_fleet(const Question& question, const MeanLoad& load, const serve::Slo
     return;
   }
   choice = tried.at(*found);
-  double rate_hours = 0.0;
-  double replica_hours = 0.0;
-  choice.fewest_replicas = choice.replicas;
-  for (const double rate : question.rates_by_hour) {
-    const auto replicas =
-        std::max<std::int64_t>(1, std::llround(std::ceil(static_cast<double>(choice.replicas) * rate / load.rate - 1e-9)));
-    choice.fewest_replicas = std::min(choice.fewest_replicas, replicas);
-    replica_hours += static_cast<double>(replicas);
-    rate_hours += 1.0;
-  }
+  const std::vector<double>& rates = question.rates_by_hour;
+  choice.fewest_replicas = of_hour(*std::min_element(rates.begin(), rates.end()), load.rate, choice.replicas);
   const std::optional<double> an_hour = cost::dollars(*choice.engine->cost, 3600.0);
   if (!an_hour) return;
-  choice.dollars_per_day = static_cast<double>(choice.replicas) * rate_hours * *an_hour;
-  choice.dollars_by_hour = replica_hours * *an_hour;
+  choice.dollars_per_day = static_cast<double>(choice.replicas) * static_cast<double>(rates.size()) * *an_hour;
+  choice.dollars_by_hour = engine_hours(rates, choice.replicas) * *an_hour;
 }
 
 }  // namespace specsim::choose

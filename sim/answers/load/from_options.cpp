@@ -75,6 +75,8 @@ class Composer {
     if (auto change = spec::read_override(path, said ? *said : fallback, "--" + option, diagnostics_)) set(*std::move(change));
     if (falls_back) assumed_.push_back(fmt::format("--{} {}", option, fallback));
   }
+  // Names a default that was filled in.
+  void assume(std::string option) { assumed_.push_back(std::move(option)); }
   // Turns a scalar at the path into a map with this one key.
   void spell_out(const std::string& path, const char* key) {
     if (const config::Value* const value = find(path))
@@ -154,18 +156,31 @@ void take_scheduler_defaults(const ServeRequest& request, Composer& composer) {
     composer.set("serve.kv.utilization", share, "--hardware");
 }
 
-// The scheduler of the server that the engine's latencies describe; vLLM's if there is none.
-std::string scheduler_of(const std::string& engine) {
+// The scheduler of the server that the engine's latencies describe; nullptr if there is none.
+const serve::SchedulerEntry* scheduler_of(const std::string& engine) {
   for (const serve::SchedulerEntry& entry : serve::schedulers().entries())
     if (const std::string_view own = entry.engine; !own.empty() && (engine == own || engine.starts_with(std::string(own) + "_")))
-      return entry.info.name;
-  return "vllm_v1";
+      return &entry;
+  return nullptr;
+}
+
+// An engine that is not the scheduler's changes the latencies alone.
+void warn_of_scheduler(const ServeRequest& request, ServeExperiment& experiment) {
+  if (!request.config || !request.engine) return;
+  const serve::SchedulerEntry* const own = scheduler_of(*request.engine);
+  if (own == nullptr || experiment.product.empty() || own->product == experiment.product) return;
+  experiment.warnings.push_back(fmt::format(
+      "--engine {} changes latencies only: the config's scheduler is {}'s, with its queue and its prefix cache; for {}'s, set "
+      "scheduler: {{kind: {}}}",
+      *request.engine, experiment.product, own->product, own->info.name));
 }
 
 // The server of options alone, without a config. Settings that the user changes by path are kept.
 void fill_defaults(const ServeRequest& request, Composer& composer) {
-  if (composer.lacks("serve.scheduler", "kind"))
-    composer.set("serve.scheduler.kind", scheduler_of(request.engine.value_or("")), "--hardware");
+  if (composer.lacks("serve.scheduler", "kind")) {
+    const serve::SchedulerEntry* const own = scheduler_of(request.engine.value_or(""));
+    composer.set("serve.scheduler.kind", own != nullptr ? own->info.name : "vllm_v1", "--hardware");
+  }
   if (composer.lacks("cost", "model")) composer.set("cost.model", "roofline", "--hardware");
   const cost::CostEntry* const cost = composer.entry_at("cost.model", cost::cost_models());
   if (cost == nullptr || !cost->info.has_parameter("hardware")) {  // its latencies are not those of a GPU: no memory to fill
@@ -230,7 +245,9 @@ void take_arrivals(const ServeRequest& request, const LoadOption* given, Compose
   const auto [rate, concurrency, trace] = load_options(request);
   const LoadOption& load = request.trace ? trace : request.concurrency || request.sweep == Load::concurrency ? concurrency : rate;
   composer.set("serve.arrivals.process", load.process, ("--" + load.name).c_str());
-  composer.take(load.name, *load.said, "serve.arrivals." + load.parameter, "1");
+  const bool swept = request.sweep.has_value();  // a sweep sets the load
+  if (swept && !*load.said) composer.set("serve.arrivals." + load.parameter, 1.0, "--sweep");
+  composer.take(load.name, *load.said, "serve.arrivals." + load.parameter, swept ? nullptr : "1");
 }
 
 void take_lengths(const ServeRequest& request, Composer& composer) {
@@ -238,8 +255,8 @@ void take_lengths(const ServeRequest& request, Composer& composer) {
   const config::Value* const named = composer.find("serve.lengths");  // a workload
   const bool said = request.config || request.trace || (arrivals != nullptr && arrivals->brings_lengths) ||
                     (named != nullptr && named->is_scalar());
-  composer.take("prompt", request.prompt, "serve.lengths.prompt", said ? nullptr : "{lognormal: {mean: 512, cv: 1}}");
-  composer.take("output", request.output, "serve.lengths.output", said ? nullptr : "{lognormal: {mean: 256, cv: 1}}");
+  composer.take("prompt", request.prompt, "serve.lengths.prompt", said ? nullptr : kDefaultPrompt);
+  composer.take("output", request.output, "serve.lengths.output", said ? nullptr : kDefaultOutput);
 }
 
 void take_speculation(const ServeRequest& request, Composer& composer, Diagnostics& diagnostics) {
@@ -268,9 +285,9 @@ void take_speculation(const ServeRequest& request, Composer& composer, Diagnosti
     const std::size_t stated = request.position_rates ? request.position_rates->size()
                                : by_context           ? request.rates_by_context.front().rates.size()
                                                       : kUsualLength;
-    composer.set({path + ".policy",
-                  policy_of(fmt::format("fixed:{}", std::clamp<std::size_t>(stated, 1, kUsualLength)), diagnostics),
-                  {}});
+    const std::string policy = fmt::format("fixed:{}", std::clamp<std::size_t>(stated, 1, kUsualLength));
+    composer.set({path + ".policy", policy_of(policy, diagnostics), {}});
+    composer.assume("--policy " + policy);
   }
   composer.take("method", request.method, path + ".method");
 }
@@ -348,6 +365,7 @@ ServeExperiment read_request(const ServeRequest& request, Diagnostics& diagnosti
   ServeExperiment experiment = read_serve_experiment(composer.config(), file, diagnostics);
   diagnostics.throw_if_any();
   experiment.assumed = composer.assumed();
+  warn_of_scheduler(request, experiment);
   return experiment;
 }
 

@@ -13,6 +13,10 @@
 namespace specsim::load {
 
 // The given options. Texts are YAML as in the config unless stated otherwise.
+// Lengths of requests if neither options nor a config state them.
+constexpr const char* kDefaultPrompt = "{lognormal: {mean: 512, cv: 1}}";
+constexpr const char* kDefaultOutput = "{lognormal: {mean: 256, cv: 1}}";
+
 struct ServeRequest {
   std::optional<std::string> config;    // path of a config; nullopt: options alone describe the server
   std::vector<spec::Override> changes;  // --set: these settings win, and an option that would replace one is rejected

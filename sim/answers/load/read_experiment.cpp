@@ -398,9 +398,10 @@ void read_replicas(const config::Value& value, const serve::SchedulerEntry* sche
     if (sharing != experiment.replicas || experiment.prefill_engines > 0)
       diagnostics.add(
           arguments.where(experiment.prefill_engines > 0 ? "prefill" : "count"),
-          fmt::format("count is {}, prefill {}, and expert_parallel of the target {:g}, allowed: count {:g} and prefill 0, since "
-                      "engines that share experts step together",
-                      experiment.replicas, experiment.prefill_engines, sharing, sharing));
+          fmt::format(
+              "count is {}, prefill {}, and expert_parallel of the target {:g}, allowed: count {:g} (--replicas) and prefill "
+              "0, since engines that share experts step together",
+              experiment.replicas, experiment.prefill_engines, sharing, sharing));
   }
   if (experiment.prefill_engines > 0) read_link(arguments, scheduler, experiment, diagnostics);
   const config::Choice<serve::RoutingEntry> routing =

@@ -1,5 +1,6 @@
 #include "sim/answers/load/single_verdict.h"
 
+#include "sim/answers/load/sweep_runner.h"
 #include "sim/answers/plan/gain.h"
 #include "sim/foundation/base/check.h"
 #include "sim/foundation/report/intervals.h"
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 namespace specsim::load {
@@ -77,9 +79,60 @@ std::string job_verdict(const serve::Summary& plain, const serve::Summary& specu
 
 }  // namespace
 
+RunSpread spread_of_runs(const ServeExperiment& experiment, const ServeOptions& options, const serve::Summary& speculative,
+                         const serve::Summary* plain) {
+  const serve::ServerPolicyEntry* const policy =
+      experiment.speculation ? serve::server_policies().find(experiment.speculation->policy_name) : nullptr;
+  if (policy == nullptr || !policy->settles) return {};
+  constexpr double kT4 = 2.776;  // Student's t of four degrees of freedom, at 97.5 %
+  struct Figure {
+    std::vector<double> logs;
+    [[nodiscard]] double half_width() const {
+      double mean = 0.0;
+      for (const double one : logs) mean += one / static_cast<double>(logs.size());
+      double squares = 0.0;
+      for (const double one : logs) squares += (one - mean) * (one - mean);
+      return kT4 * std::sqrt(squares / static_cast<double>(logs.size() - 1));
+    }
+  };
+  Figure ttft;
+  Figure tpot;
+  Figure ttft_change;
+  Figure tpot_change;
+  const auto add = [&](const serve::Summary& own, const serve::Summary* other) {
+    ttft.logs.push_back(std::log(own.ttft_ms.mean));
+    tpot.logs.push_back(std::log(own.tpot_ms.mean));
+    if (other == nullptr) return;
+    ttft_change.logs.push_back(std::log(own.ttft_ms.mean / other->ttft_ms.mean));
+    tpot_change.logs.push_back(std::log(own.tpot_ms.mean / other->tpot_ms.mean));
+  };
+  add(speculative, plain);
+  for (int run = 1; run < kRunsOfSpread; ++run) {
+    const ServeExperiment one = replicated(experiment, static_cast<std::size_t>(run));
+    const arrivals::RequestTrace workload = make_requests(one);
+    const ServeResult own = serve(one, workload, options);
+    if (own.result.interrupted) return {};
+    std::optional<ServeResult> other;
+    if (plain != nullptr) other = serve(without_speculation(one), workload, options);
+    if (other && other->result.interrupted) return {};
+    add(own.summary, other ? &other->summary : nullptr);
+  }
+  return {ttft.half_width(), tpot.half_width(), plain != nullptr ? ttft_change.half_width() : 0.0,
+          plain != nullptr ? tpot_change.half_width() : 0.0};
+}
+
+void widen(serve::Summary& summary, const RunSpread& spread) {
+  const auto widened = [&](serve::Latency which, double half) {
+    double& own = summary.spreads[static_cast<std::size_t>(which)].mean_half_width;
+    if (half > 0.0 && !(own >= half)) own = half;
+  };
+  widened(serve::Latency::ttft, spread.ttft * summary.ttft_ms.mean);
+  widened(serve::Latency::tpot, spread.tpot * summary.tpot_ms.mean);
+}
+
 std::string single_verdict(const serve::SimulationResult& plain, const serve::Summary& plain_summary,
                            const serve::SimulationResult& speculative, const serve::Summary& speculative_summary, bool closed,
-                           double latency_error) {
+                           double latency_error, const RunSpread& spread) {
   SPECSIM_CHECK(plain.sequences.size() == speculative.sequences.size(), "{} and {} requests", plain.sequences.size(),
                 speculative.sequences.size());
   Paired ttft;
@@ -99,8 +152,14 @@ std::string single_verdict(const serve::SimulationResult& plain, const serve::Su
     tpot.speculative.push_back(ms(b.first_token, b.last_token) / (b.emitted - 1.0));
   }
   if (tpot.plain.empty()) return "";
-  const Change first = change_of(ttft);
-  const Change each = change_of(tpot);
+  Change first = change_of(ttft);
+  Change each = change_of(tpot);
+  const auto widened = [](Change& change, double relative) {
+    const double half = relative * change.after / change.before;
+    if (half > 0.0 && !(change.half_width >= half)) change.half_width = half;
+  };
+  widened(first, spread.ttft_change);
+  widened(each, spread.tpot_change);
   if (!std::isnan(plain_summary.last_tenth_s)) return job_verdict(plain_summary, speculative_summary, each, latency_error);
   const bool limited = closed || plain_summary.overloaded || speculative_summary.overloaded || !plain_summary.stable ||
                        !speculative_summary.stable;

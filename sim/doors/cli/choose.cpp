@@ -183,6 +183,7 @@ void print_ranking(const Chosen& chosen, Objective objective) {
                        {"low"},
                        {"high"},
                        {"P(worse)"},
+                       {"P(keeps up)"},
                        {"", report::Align::left, "mark"}},
                       {.keys = 2});
   for (std::size_t i = 0; i < chosen.ranked.size(); ++i) {
@@ -199,6 +200,7 @@ void print_ranking(const Chosen& chosen, Objective objective) {
                figure(one.tokens_per_second() / one.gpus()), figure(one.summary->ttft_ms.p99), figure(one.summary->tpot_ms.p99),
                figure(one.dollars_per_million()), figure(one.joules_per_token()), figure(value * std::exp(-half)),
                figure(value * std::exp(half)), std::isnan(one.worse) ? "-" : fmt::format("{:.2f}", one.worse),
+               std::isnan(one.keeps_up) ? "-" : fmt::format("{:.2f}", one.keeps_up),
                one.tied && one.pareto ? "tie, pareto"
                : one.tied             ? "tie"
                : one.pareto           ? "pareto"
@@ -208,24 +210,44 @@ void print_ranking(const Chosen& chosen, Objective objective) {
                                  : objective == Objective::joules ? "joules per output token"
                                                                   : "output tokens per second and GPU");
   print_table(table);
+  const bool closed = !chosen.ranked.empty() && chosen.ranked.front().estimate.closed;
   const char* const what = objective == Objective::cost ? "$/M" : objective == Objective::joules ? "J/token" : "tokens/s per GPU";
   print_words(fmt::format(
-      "low, high: 95 % interval of {}; P(worse): probability that the first is better; tie: it is below {:.0f} %; pareto: no "
+      "low, high: 95 % interval of {}{}; P(worse): probability that the first is better; tie: it is below {:.0f} %; pareto: no "
       "ranked setting is better in {} without a longer time per output token; times in ms, of simulated servers",
-      what, 100.0 * plan::kSure, what));
+      what,
+      closed || objective == Objective::joules ? "" : ", which the load decides as long as the server keeps up (P(keeps up))",
+      100.0 * plan::kSure, what));
 }
 
-// The costs of a day, with the error of the speed.
-void print_days(const Chosen& chosen) {
-  report::Table table(
-      {{"rank"}, {"replicas"}, {"$/day"}, {"low"}, {"high"}, {"replicas by hour"}, {"$/day by hour"}, {"low"}, {"high"}});
+// The costs of a day. If engines are slower or faster than estimated, it takes more or fewer of them.
+void print_days(const Chosen& chosen, const std::vector<double>& rates) {
+  const auto bound = [](const char* side, const char* name) { return report::Head{side, report::Align::right, name}; };
+  report::Table table({{"rank"},
+                       {"replicas"},
+                       bound("low", "replicas_low"),
+                       bound("high", "replicas_high"),
+                       {"$/day"},
+                       bound("low", "$/day_low"),
+                       bound("high", "$/day_high"),
+                       {"replicas by hour"},
+                       {"$/day by hour"},
+                       bound("low", "$/day by hour_low"),
+                       bound("high", "$/day by hour_high")});
   for (std::size_t i = 0; i < chosen.ranked.size(); ++i) {
     const Choice& one = chosen.ranked[i];
-    const double spread = std::exp(report::kIn95 * one.error(Objective::cost));
-    table.add({std::to_string(i + 1), std::to_string(one.replicas), figure(one.dollars_per_day),
-               figure(one.dollars_per_day / spread), figure(one.dollars_per_day * spread),
-               fmt::format("{} to {}", one.fewest_replicas, one.replicas), figure(one.dollars_by_hour),
-               figure(one.dollars_by_hour / spread), figure(one.dollars_by_hour * spread)});
+    const double spread = std::exp(report::kIn95 * one.speed_error());
+    // The load needs more than one engine fewer than was found, and at most so many.
+    const auto least = std::max<std::int64_t>(1, std::llround(std::ceil(static_cast<double>(one.replicas - 1) / spread)));
+    const auto most = static_cast<std::int64_t>(std::llround(std::ceil(static_cast<double>(one.replicas) * spread)));
+    const double an_hour = one.dollars_by_hour / choose::engine_hours(rates, one.replicas);
+    const auto day = [&](std::int64_t engines) {
+      return figure(static_cast<double>(engines) * static_cast<double>(rates.size()) * an_hour);
+    };
+    const auto by_hour = [&](std::int64_t engines) { return figure(choose::engine_hours(rates, engines) * an_hour); };
+    table.add({std::to_string(i + 1), std::to_string(one.replicas), std::to_string(least), std::to_string(most),
+               day(one.replicas), day(least), day(most), fmt::format("{} to {}", one.fewest_replicas, one.replicas),
+               by_hour(one.replicas), by_hour(least), by_hour(most)});
   }
   print_output("a day: the replicas of the busiest hour around the clock, and as many as each hour needs\n");
   print_table(table);
@@ -258,20 +280,42 @@ std::string acceptance_of(const choose::DraftChoice& draft, const std::string& w
                      draft.unverified ? ", unverified" : "");
 }
 
+// The commands for programs, which read tables.
+void print_start_table(const Chosen& chosen) {
+  report::Table table({{"rank"}, {"servers"}, {"servers_for_prompts"}, {"start", report::Align::left}});
+  for (std::size_t i = 0; i < chosen.ranked.size(); ++i) {
+    const auto own = choose::start_command(chosen.ranked[i]);
+    table.add({std::to_string(i + 1), fmt::format("{:g}", choose::servers_of(chosen.ranked[i])),
+               std::to_string(chosen.ranked[i].prefill), own && !own->command.empty() ? own->command : "-"});
+  }
+  print_output("how to start each\n");
+  print_table(table);
+}
+
 void print_chosen(const ChooseOptions& options, const Chosen& chosen, const choose::DraftChoices& drafts) {
   const choose::Question& question = options.question;
+  if (const load::ServeRequest& load = question.load; !load.trace && !load.config) {
+    std::vector<std::string> assumed;
+    if (!load.prompt) assumed.push_back(fmt::format("--prompt '{}'", load::kDefaultPrompt));
+    if (!load.output) assumed.push_back(fmt::format("--output '{}'", load::kDefaultOutput));
+    if (!assumed.empty()) print_words(fmt::format("assumed (defaults): {}", fmt::join(assumed, ", ")));
+  }
   print_output(
       "{} combinations: {} cannot run, {}{} do not fit into memory, {} overloaded, {} miss the SLO by the estimate; {} "
       "simulated\n",
       chosen.combinations, chosen.cannot_run, chosen.above_gpus > 0 ? fmt::format("{} above --gpus, ", chosen.above_gpus) : "",
       chosen.do_not_fit, chosen.overloaded, chosen.miss_slo, chosen.simulated);
   if (chosen.ranked.empty()) {
-    print_words(
-        "no combination keeps the SLO under this load; allow more GPUs (--gpus, --replicas), narrower types (--dtype), or a "
-        "longer time");
+    const std::size_t misfits = chosen.do_not_fit + chosen.cannot_run;
+    print_words(fmt::format("{}; allow more GPUs (--gpus, --replicas), narrower types (--dtype){}",
+                            misfits == chosen.combinations ? "no combination fits into memory"
+                            : chosen.miss_slo == 0         ? "no combination keeps up with this load"
+                                                           : "no combination keeps the SLO under this load",
+                            chosen.miss_slo > 0 ? ", or a longer time" : ""));
   } else {
     print_ranking(chosen, question.objective);
-    if (!question.rates_by_hour.empty()) print_days(chosen);
+    if (!question.rates_by_hour.empty()) print_days(chosen, question.rates_by_hour);
+    if (for_machines()) print_start_table(chosen);
     const Choice& best = chosen.ranked.front();
     print_start("start", best);
     if (options.verbose)
@@ -363,7 +407,7 @@ ExitCode choose_command(const std::vector<std::string>& arguments) {
     print_output("wrote {0}/{1}, manifest.yaml; specsim plot {2} draws them\n", folder->path(),
                  fmt::join(folder->written(), ", "), shell_word(folder->path()));
   }
-  return ExitCode::fine;
+  return chosen.ranked.empty() ? ExitCode::untested : ExitCode::fine;
 }
 
 }  // namespace specsim::cli

@@ -111,23 +111,6 @@ constexpr const char* kPlanExamples =
     "  specsim plan --trace accepted.jsonl --hardware h100-sxm --target llama-3.1-8b --draft llama-3.2-1b\n"
     "  scripts/plots/plot_plan.py build/plan\n";
 
-// "; published for this pair: --acceptance NAME", or "" where no table is of these models.
-std::string published_for(const WorkloadOptions& workload) {
-  const auto own = [](const std::string& model) { return cost::own_name(cost::PresetKind::model, model); };
-  const std::string target = own(workload.target.value_or(plan::kDefaultTarget));
-  std::string list;
-  for (const cost::Preset& one : cost::presets()) {
-    if (one.kind != cost::PresetKind::acceptance) continue;
-    const RecordedPair recorded =
-        recorded_pair(spec::named_acceptance_table(one.name, {"--acceptance", 0, 0}, spec::Contexts::several));
-    if (recorded.target.empty() || own(recorded.target) != target || !workload.draft ||
-        own(recorded.draft) != own(*workload.draft))
-      continue;
-    list += fmt::format("{}--acceptance {}", list.empty() ? "" : ", ", one.name);
-  }
-  return list.empty() ? "" : "; published for this pair: " + list;
-}
-
 plan::PlanningOptions read_planning(const CommandLine& line, const PlanOptions& options, bool built_in) {
   plan::PlanningOptions planning;
   planning.longest = options.longest;
@@ -140,7 +123,7 @@ plan::PlanningOptions read_planning(const CommandLine& line, const PlanOptions& 
             "specsim plan needs a config, whose distributions determine the acceptance, or one of --alpha, --position-rates, "
             "--conditional-rates, "
             "--mean-acceptance-length, --acceptance-rate, --acceptance, --trace, --log; specsim plan --help shows examples" +
-            published_for(options.workload));
+            published_for(options.workload.target.value_or(plan::kDefaultTarget), options.workload.draft));
   return planning;
 }
 

@@ -245,8 +245,13 @@ void print_spending(const plan::Planned& planned, const Plan& plan) {
     std::string text = with_interval("cost: $", own.dollars_per_million, rate, " per million output tokens" + with);
     if (drafted != nullptr) text += fmt::format(", ${:.3g} without speculation", plain.dollars_per_million);
     const cost::HourlyPrice& price = *deployment->hardware.price;
-    print_words(
-        fmt::format("{}; ${:g} per GPU-hour{}", text, price.dollars_per_hour, price.source.empty() ? "" : ", " + price.source));
+    text += fmt::format("; ${:g} per GPU-hour{}", price.dollars_per_hour, price.source.empty() ? "" : ", " + price.source);
+    if (drafted != nullptr && deployment->draft_place && deployment->draft_place->hardware.price) {
+      const cost::Hardware& other = deployment->draft_place->hardware;
+      text += fmt::format("; the draft's {} ${:g}{}", other.name, other.price->dollars_per_hour,
+                          other.price->source.empty() ? "" : ", " + other.price->source);
+    }
+    print_words(text);
   }
 }
 

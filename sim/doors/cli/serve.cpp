@@ -323,7 +323,7 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
   if (task.steps) observers.add(log.emplace(folder->file("steps.csv")));
   if (!task.timeline.empty()) observers.add(timeline.emplace(task.timeline, task.tracks));
   if (observers.any()) options.observer = &observers;
-  const ServeResult own = load::serve(experiment, workload, options);
+  ServeResult own = load::serve(experiment, workload, options);
   options.observer = nullptr;
   bool interrupted = own.result.interrupted;
   Summaries summaries = {{task.experiment.speculation ? "speculative" : "plain", own.summary}};
@@ -335,8 +335,16 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
   }
   progress.finish();
   if (interrupted) return "";
+  const load::RunSpread spread = load::spread_of_runs(experiment, options, own.summary, plain ? &plain->summary : nullptr);
+  if (stop->load()) return "";
+  progress.finish();
+  load::widen(summaries.front().second, spread);
   print_assumed(experiment);
   print_summaries(summaries);
+  if (spread.tpot > 0.0)
+    print_words(
+        fmt::format("policy {} can settle on other draft lengths in another run: intervals of TTFT and TPOT are from {} runs",
+                    experiment.speculation->policy_name, load::kRunsOfSpread));
   load::ClassTable classes;
   for (load::ClassSummary& one : load::class_summaries(experiment, workload, own.result))
     classes.push_back({summaries.front().first, std::move(one)});
@@ -351,7 +359,7 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
   if (plain) {
     const std::string said =
         load::single_verdict(plain->result, plain->summary, own.result, own.summary, workload.concurrency > 0,
-                             load::comparison_error(experiment, own.summary, plain->summary));
+                             load::comparison_error(experiment, own.summary, plain->summary), spread);
     if (!said.empty()) print_words(said);
   }
   print_stability(task, single, summaries, workload.concurrency > 0, stop);

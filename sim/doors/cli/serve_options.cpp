@@ -22,7 +22,7 @@ namespace {
 constexpr double kMostRuns = 1e5;  // per sweep, since their summaries are kept
 
 // Checks options that belong to a sweep, or to a single run.
-void check_modes(const CommandLine& line, const load::ServeExperiment& experiment) {
+void check_modes(const CommandLine& line, const load::ServeExperiment& experiment, bool without_config) {
   const bool swept = line.given("sweep");
   const auto needs = [&](const char* option, bool met, const char* what) {
     if (line.given(option) && !met)
@@ -44,6 +44,15 @@ void check_modes(const CommandLine& line, const load::ServeExperiment& experimen
   for (const std::string& option : of_drafts)
     if (option != "trace" && line.given(option) && !drafts && !line.given("draft-lengths"))
       print_warning(fmt::format("--{} has no effect: the server does not speculate", option));
+  const bool states = std::any_of(of_drafts.begin(), of_drafts.end(), [&](const std::string& option) {
+    return option != "draft" && option != "method" && line.given(option);
+  });
+  if (!experiment.speculation && !states && !line.given("policy") && line.given("draft") && line.text("draft") != "none" &&
+      without_config)
+    throw BadInput(
+        {"--draft", 0, 0},
+        "given without its acceptance, allowed: with --alpha, --position-rates, --acceptance or another acceptance option" +
+            published_for(line.given("target") ? line.text("target") : plan::kDefaultTarget, line.text("draft")));
   if (line.given("resume") && line.given("force"))
     throw BadInput({"--resume", 0, 0}, "given together with --force, allowed: one of them");
   for (const char* const option : {"timeline", "steps"})
@@ -177,7 +186,7 @@ void add_serve_options(CommandLine& line, ServeTask& task) {
 
 void read_serve_task(const CommandLine& line, const FilesRead& read, ServeTask& task) {
   task.experiment = read_served(line, task);
-  check_modes(line, task.experiment);
+  check_modes(line, task.experiment, !task.request.config);
   check_single_files({{"--timeline", task.timeline, kTimelineStart}}, read, task.out, kServeFiles, task.force);
   for (const int length : task.lengths)  // checks that each can be drafted
     if (length > 0) static_cast<void>(load::with_fixed_length(task.experiment, length));

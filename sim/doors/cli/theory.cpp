@@ -4,6 +4,7 @@
 #include "sim/doors/cli/command.h"
 #include "sim/doors/cli/numbers.h"
 #include "sim/doors/cli/options.h"
+#include "sim/doors/cli/output_form.h"
 #include "sim/foundation/base/output.h"
 #include "sim/foundation/base/token.h"
 #include "sim/foundation/config/value.h"
@@ -133,6 +134,33 @@ std::string best_text(const theory::BestDraftLength& best) {
 report::Table labelled_lines() {
   return report::Table({{"", Align::left, "figure"}, {"", Align::left, "value"}}, {.headless = true});
 }
+// The same answers for programs: one number in a row, nothing where there is none.
+report::Table numbers_of(const plan::RateAnswers& answers, int draft_length) {
+  const theory::RoundDistribution& distribution = answers.distribution;
+  report::Table table({{"", Align::left, "figure"}, {"", Align::right, "value"}});
+  const auto add = [&](const std::string& label, std::optional<double> value) {
+    table.add({label, value && std::isfinite(*value) ? fmt::format("{:.6f}", *value) : "-"});
+  };
+  add("tokens per round", distribution.mean_emitted());
+  add("standard deviation of tokens per round", std::sqrt(distribution.variance_emitted()));
+  if (draft_length > 0) add("accepted tokens over drafted tokens", distribution.mean_accepted() / draft_length);
+  for (int j = 1; j <= draft_length; ++j) add(fmt::format("acceptance of position {}", j), distribution.tail(j));
+  add("speedup", answers.speedup);
+  for (std::size_t j = 0; j < distribution.accepted.size(); ++j)
+    add(fmt::format("probability of {} accepted", j), distribution.accepted[j]);
+  table.add({"best draft length", std::to_string(answers.best.draft_length)});
+  add("speedup at the best draft length", answers.best.draft_length > 0 ? answers.best.speedup : 1.0);
+  add("continuous optimum", answers.continuous_best);
+  add("break-even alpha at this length", answers.constant ? answers.break_even : std::nullopt);
+  const auto& any = answers.break_even_at_best;
+  add("break-even alpha at the best length", answers.constant && any ? std::optional(any->alpha) : std::nullopt);
+  table.add({"draft length of that alpha", answers.constant && any ? std::to_string(any->draft_length) : "-"});
+  const auto& slope = answers.slope;
+  add("change of speedup for .01 of alpha", slope ? std::optional(0.01 * slope->by_alpha) : std::nullopt);
+  add("change of speedup for .01 of cost ratio", slope ? std::optional(0.01 * slope->by_cost_ratio) : std::nullopt);
+  return table;
+}
+
 void print_rates(const StatedRates& stated, int draft_length, const theory::RatioCost& cost) {
   print_output("{}, draft length {}, cost ratio {:g}\n", stated.heading, draft_length, cost.cost_ratio);
   if (stated.from_one_figure)
@@ -142,6 +170,11 @@ void print_rates(const StatedRates& stated, int draft_length, const theory::Rati
         "tokens per round as --draft-length, or rates by position)\n",
         draft_length);
   const plan::RateAnswers answers = plan::answers_at(stated.rates, draft_length, cost);
+  if (for_machines()) {
+    print_output("\n");
+    print_table(numbers_of(answers, draft_length));
+    return;
+  }
   const theory::RoundDistribution& distribution = answers.distribution;
   const double tokens = distribution.mean_emitted();
   report::Table table = labelled_lines();

@@ -171,6 +171,20 @@ void warn_of_missing_draft(const WorkloadOptions& options, const RecordedPair& r
                             in_braces(recorded.draft) ? "a model" : recorded.draft));
 }
 
+std::string published_for(const std::string& named_target, const std::optional<std::string>& draft) {
+  const auto own = [](const std::string& model) { return cost::own_name(cost::PresetKind::model, model); };
+  const std::string target = own(named_target);
+  std::string list;
+  for (const cost::Preset& one : cost::presets()) {
+    if (one.kind != cost::PresetKind::acceptance) continue;
+    const RecordedPair recorded =
+        recorded_pair(spec::named_acceptance_table(one.name, {"--acceptance", 0, 0}, spec::Contexts::several));
+    if (recorded.target.empty() || own(recorded.target) != target || !draft || own(recorded.draft) != own(*draft)) continue;
+    list += fmt::format("{}--acceptance {}", list.empty() ? "" : ", ", one.name);
+  }
+  return list.empty() ? "" : "; published for this pair: " + list;
+}
+
 std::string assumptions(const WorkloadOptions& options, const RecordedPair& recorded) {
   std::string list;
   const auto add = [&](const char* name, bool given, const std::string& value) {

@@ -23,6 +23,8 @@ struct RecordedPair {
   bool one_pass = false;  // all drafts of a round came from one pass
 };
 RecordedPair recorded_pair(const spec::AcceptanceTable& table);
+// "; published for this pair: --acceptance NAME", or "" where no table is of these models.
+std::string published_for(const std::string& target, const std::optional<std::string>& draft);
 
 // The options of a workload.
 struct WorkloadOptions {

@@ -97,16 +97,17 @@ void add_column(const std::string& name, std::vector<std::string> cells, PlainTa
 
 PlainTable plain_table(const std::vector<Head>& heads, const std::vector<std::vector<std::string>>& rows) {
   PlainTable plain;
+  std::string base;
   for (std::size_t c = 0; c < heads.size(); ++c) {
-    // A repeated name such as "+-95%" belongs to the column before it.
-    const std::string& own = heads[c].name.empty() ? heads[c].plain : heads[c].name;
-    const bool again = c > 0 && std::count_if(heads.begin(), heads.end(), [&](const Head& head) { return head.name == own; }) > 1;
+    // A repeated name such as "+-95%" belongs to the last column before it whose name is not repeated.
+    const bool named = !heads[c].plain.empty();
+    const std::string& own = named ? heads[c].plain : heads[c].name;
+    const bool again =
+        !named && c > 0 && std::count_if(heads.begin(), heads.end(), [&](const Head& head) { return head.name == own; }) > 1;
+    if (!again) base = own;
     std::vector<std::string> cells;
     for (const auto& row : rows) cells.push_back(c < row.size() ? row[c] : "");
-    add_column(own.empty() ? fmt::format("column {}", c + 1)
-               : again     ? heads[c - 1].name + " " + own
-                           : own,
-               std::move(cells), plain);
+    add_column(own.empty() ? fmt::format("column {}", c + 1) : again ? base + " " + own : own, std::move(cells), plain);
   }
   return plain;
 }

@@ -16,7 +16,7 @@ enum class Align { right, left };
 struct Head {
   std::string name;
   Align align = Align::right;
-  std::string plain = {};  // its name in other formats than the terminal's, where `name` is empty
+  std::string plain = {};  // its name in other formats than the terminal's; "": `name`
 };
 
 // Heads separated by commas; `<` marks a column that is aligned left: "<GPU,<engine,count".

@@ -72,12 +72,14 @@ struct Summary {
   double within_all = 0.0;                        // requests that keep every limit
   double request_throughput = 0.0;                // per second
   double output_throughput = 0.0;                 // tokens per second
-  double total_token_throughput = 0.0;            // including prompts
-  double request_goodput = 0.0;                   // requests per second that keep the SLO; NaN without one
-  double slo_share = 0.0;                         // share of completed requests after the warm-up that keep every limit
-  bool meets_slo = false;         // enough requests keep each limit (Slo::percentile), and none was left at the horizon
-  double mean_concurrency = 0.0;  // requests in the system, over time
-  double mean_batch = 0.0;        // requests in a step, over time
+  // Half width of its 95 % interval from this run alone: outputs and gaps between requests are random. NaN: too few requests.
+  double output_throughput_half_width = std::numeric_limits<double>::quiet_NaN();
+  double total_token_throughput = 0.0;  // including prompts
+  double request_goodput = 0.0;         // requests per second that keep the SLO; NaN without one
+  double slo_share = 0.0;               // share of completed requests after the warm-up that keep every limit
+  bool meets_slo = false;               // enough requests keep each limit (Slo::percentile), and none was left at the horizon
+  double mean_concurrency = 0.0;        // requests in the system, over time
+  double mean_batch = 0.0;              // requests in a step, over time
   double steps = 0.0;
   double prefill_steps = 0.0;
   double busy_share = 0.0;        // share of time that an engine works, mean over engines
@@ -115,6 +117,7 @@ struct Summary {
   bool stable = true;  // false if the horizon was reached with requests left
   // Standard deviation of the logarithm of a decoding step's time at the mean batch, by the latency model; 0: not stated.
   double latency_error = 0.0;
+  bool server_limits = false;  // clients wait for answers, or sent everything at once: the server decides the throughput
   // A job whose requests are all sent at once: its makespan is duration_s. NaN for other runs.
   double last_tenth_s = std::numeric_limits<double>::quiet_NaN();  // from the end of nine tenths of the requests to the last end
   double idle_places = std::numeric_limits<double>::quiet_NaN();  // share of places of the largest batch left empty, over the run

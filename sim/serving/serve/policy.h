@@ -129,6 +129,8 @@ struct ServerPolicyEntry {
   const char* worded = "";
   // Reads that word, at `where` for messages; nullptr: as a scalar. Throws BadInput.
   config::Value (*read_word)(const std::string& word, const Location& where, Diagnostics& diagnostics) = nullptr;
+  // Whether chance early in a run can decide which draft lengths it takes until the end: one run does not show how runs differ.
+  bool settles = false;
 };
 
 config::Registry<ServerPolicyEntry>& server_policies();

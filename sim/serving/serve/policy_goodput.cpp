@@ -96,7 +96,9 @@ ServerPolicyEntry goodput_policy() {
               return std::make_unique<Goodput>(params, setting);
             };
           },
-          "longest"};
+          "longest",
+          nullptr,
+          true};
 }
 
 }  // namespace specsim::serve

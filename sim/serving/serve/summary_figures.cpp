@@ -146,7 +146,6 @@ double dollars_per_million(const Summary& summary) { return 1e6 * summary.dollar
 
 Bounds bounds(const Summary& summary, Bounded which) {
   constexpr double kIn95 = 1.959963984540054;
-  constexpr double kBusy = 0.95;  // below this share of time the clients decide the throughput, not the server
   // Prompts are estimated with a larger error than decoding steps, and waits for them with a larger one still: standard deviation
   // of the logarithm of TTFT over the servers of results/tune.
   constexpr double kOfTtft = 0.3;
@@ -166,11 +165,16 @@ Bounds bounds(const Summary& summary, Bounded which) {
   if (!(mean > 0.0)) return {mean, mean};
   double error = summary.latency_error;
   if (which == Bounded::throughput) {
-    if (summary.busy_share < kBusy && !summary.overloaded) error = 0.0;
+    // Otherwise the clients decide the throughput, unless slower steps would fill the memory.
+    const double slower = std::exp(2.0 * kIn95 * error) * summary.mean_batch;
+    const bool limited = summary.server_limits || summary.overloaded || !summary.stable || !std::isnan(summary.last_tenth_s) ||
+                         slower > summary.fitting_requests;
+    const double half = summary.output_throughput_half_width;
+    error = std::hypot(limited ? error : 0.0, std::isnan(half) ? 0.0 : half / (kIn95 * mean));
   } else {
     const double half = summary.spreads[static_cast<std::size_t>(first ? Latency::ttft : Latency::tpot)].mean_half_width;
     const double sampled = std::isnan(half) ? 0.0 : half / (kIn95 * mean);
-    error = std::hypot(error, sampled, first && error > 0.0 ? kOfTtft : 0.0);
+    error = std::hypot(error, sampled, first && error > 0.0 && std::isnan(summary.last_tenth_s) ? kOfTtft : 0.0);
   }
   return {mean * std::exp(-kIn95 * error), mean * std::exp(kIn95 * error)};
 }
