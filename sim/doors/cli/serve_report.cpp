@@ -72,6 +72,13 @@ void print_summaries(const Summaries& summaries) {
   bounded("dollars/million output tokens", serve::dollars_per_million, serve::Bounded::dollars_per_million);
   if (any_has([](const Summary& s) { return s.last_tenth_s; })) {
     number("makespan, s", [](const Summary& s) { return s.duration_s; });
+    const auto at = [](const Summary& s, double tokens_per_second) {
+      return s.duration_s * s.output_throughput / tokens_per_second;
+    };
+    row("makespan, s, 95 % low",
+        [&](const Summary& s) { return figure_text(at(s, serve::bounds(s, serve::Bounded::throughput).high)); });
+    row("makespan, s, 95 % high",
+        [&](const Summary& s) { return figure_text(at(s, serve::bounds(s, serve::Bounded::throughput).low)); });
     number("last tenth of the requests, s", [](const Summary& s) { return s.last_tenth_s; });
     number("places of the largest batch left empty, %", [](const Summary& s) { return 100.0 * s.idle_places; });
   }
@@ -98,6 +105,12 @@ void print_summaries(const Summaries& summaries) {
   bool limits = false;
   for (const auto& [unused, summary] : summaries) limits = limits || !std::isnan(summary.request_goodput);
   if (limits) {
+    for (const auto& [name, which] :
+         {std::pair("TTFT ms, p99", serve::Bounded::ttft_p99), {"TPOT ms, p99", serve::Bounded::tpot_p99}}) {
+      row(fmt::format("{}, 95 % low", name), [&, at = which](const Summary& s) { return figure_text(serve::bounds(s, at).low); });
+      row(fmt::format("{}, 95 % high", name),
+          [&, at = which](const Summary& s) { return figure_text(serve::bounds(s, at).high); });
+    }
     number("goodput, requests/s within the SLO", [](const Summary& s) { return s.request_goodput; });
     row("SLO kept", [](const Summary& s) { return std::string(s.meets_slo ? "yes" : "no"); });
   }

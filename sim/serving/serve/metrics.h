@@ -134,7 +134,8 @@ struct Bounds {
   double low = 0.0;
   double high = 0.0;
 };
-enum class Bounded { ttft, tpot, throughput, joules_per_token, dollars_per_million };
+// Means, and the 99th percentiles of the latencies.
+enum class Bounded { ttft, tpot, ttft_p99, tpot_p99, throughput, joules_per_token, dollars_per_million };
 Bounds bounds(const Summary& summary, Bounded which);
 
 // Of completed requests' output tokens.

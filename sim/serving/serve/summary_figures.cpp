@@ -158,10 +158,10 @@ Bounds bounds(const Summary& summary, Bounded which) {
     const double error = std::hypot(slower, energy ? summary.power_error : 0.0);
     return {mean * std::exp(-kIn95 * error), mean * std::exp(kIn95 * error)};
   }
-  const bool first = which == Bounded::ttft;
-  const double mean = which == Bounded::throughput ? summary.output_throughput
-                      : first                      ? summary.ttft_ms.mean
-                                                   : summary.tpot_ms.mean;
+  const bool first = which == Bounded::ttft || which == Bounded::ttft_p99;
+  const bool tail = which == Bounded::ttft_p99 || which == Bounded::tpot_p99;
+  const Statistics& latency = first ? summary.ttft_ms : summary.tpot_ms;
+  const double mean = which == Bounded::throughput ? summary.output_throughput : tail ? latency.p99 : latency.mean;
   if (!(mean > 0.0)) return {mean, mean};
   double error = summary.latency_error;
   if (which == Bounded::throughput) {
@@ -172,7 +172,8 @@ Bounds bounds(const Summary& summary, Bounded which) {
     const double half = summary.output_throughput_half_width;
     error = std::hypot(limited ? error : 0.0, std::isnan(half) ? 0.0 : half / (kIn95 * mean));
   } else {
-    const double half = summary.spreads[static_cast<std::size_t>(first ? Latency::ttft : Latency::tpot)].mean_half_width;
+    const Spread& spread = summary.spreads[static_cast<std::size_t>(first ? Latency::ttft : Latency::tpot)];
+    const double half = tail ? spread.p99_half_width : spread.mean_half_width;
     const double sampled = std::isnan(half) ? 0.0 : half / (kIn95 * mean);
     error = std::hypot(error, sampled, first && error > 0.0 && std::isnan(summary.last_tenth_s) ? kOfTtft : 0.0);
   }
