@@ -231,12 +231,18 @@ void Server::compose() {
   prefill_rows_ = prefill_rows;
   verified_drafts_ = draft_rows;
   uniform_ = uniform;
+  rows_each_ = first_rows;
+  decoding_cached_ = decoding_cached;
+  cached_after_ = decoding_cached + rows - rejected;
 }
 
 StepTime Server::step_time() const {
-  return current_.drafts_sequentially
-             ? parts_.latency->sequential_time(work_, current_.sequential_drafts, current_.batch_rows, current_.pass_rows)
-             : parts_.latency->time(work_, current_.draft_length);
+  if (current_.drafts_sequentially)
+    return parts_.latency->sequential_time(work_, current_.sequential_drafts, current_.batch_rows, current_.pass_rows);
+  if (uniform_ && work_.draft_rows == nullptr && !parts_.in_step)
+    return parts_.latency->decoding_time(static_cast<std::uint32_t>(current_.items.size()), rows_each_, decoding_cached_,
+                                         cached_after_, current_.draft_length);
+  return parts_.latency->time(work_, current_.draft_length);
 }
 
 void Server::run(arrivals::Picoseconds now) {

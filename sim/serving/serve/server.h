@@ -141,7 +141,10 @@ class Server {
   StepWork work_;
   std::uint32_t prefill_rows_ = 0;
   std::uint32_t verified_drafts_ = 0;
-  bool uniform_ = true;
+  bool uniform_ = true;  // it only decodes, this many rows of each sequence, after so many cached tokens of all
+  std::uint32_t rows_each_ = 0;
+  std::uint64_t decoding_cached_ = 0;
+  std::uint64_t cached_after_ = 0;
   ServerTotals totals_;
   std::vector<Gap> gaps_;
   std::vector<std::uint32_t> common_gap_;  // [tokens]: sequences that got a chunk when this step began and get another at its end

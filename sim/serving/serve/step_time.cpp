@@ -1,6 +1,7 @@
 #include "sim/serving/serve/step_time.h"
 
 #include "sim/foundation/base/error.h"
+#include "sim/foundation/base/token.h"
 
 #include <fmt/format.h>
 
@@ -11,6 +12,14 @@
 namespace specsim::serve {
 
 StepLatency::Parts StepLatency::parts(const StepWork& work, int draft_length) const {
+  Parts parts = first_parts(work, draft_length);
+  if (!drafts_by_token(draft_length) || work.draft_rows != nullptr) return parts;
+  const double n = work.requests();
+  for (int j = 1; j < draft_length; ++j) add_draft(cost_->draft_pass({n, work.cached_after / n}, j, 0.0), parts);
+  return parts;
+}
+
+StepLatency::Parts StepLatency::first_parts(const StepWork& work, int draft_length) const {
   const double n = work.requests();
   const cost::PassTime target = cost_->mixed_pass(cost::Role::target, work.prompts, work.decoding, work.logits, work.peers);
   Parts parts{target.total(), 0.0, target.work_joules};
@@ -28,7 +37,6 @@ StepLatency::Parts StepLatency::parts(const StepWork& work, int draft_length) co
     return parts;
   }
   add_draft(cost_->mixed_draft_pass(work.draft_prompts(), work.decoding), parts);
-  for (int j = 1; j < draft_length; ++j) add_draft(cost_->draft_pass({n, work.cached_after / n}, j, 0.0), parts);
   return parts;
 }
 
@@ -52,6 +60,46 @@ void StepLatency::add_passes(const StepWork& work, Parts& parts) const {
 }
 
 StepTime StepLatency::time(const StepWork& work, int draft_length) const { return rounded(parts(work, draft_length)); }
+
+StepTime StepLatency::decoding_time(std::uint32_t sequences, std::uint32_t rows_each, std::uint64_t cached,
+                                    std::uint64_t cached_after, int draft_length) const {
+  constexpr std::uint32_t kMostSequences = 64;  // larger batches seldom have the same number of tokens again
+  constexpr std::uint32_t kLengths = kMaxDraftLength + 2;
+  const double n = sequences;
+  const auto work = [&] {
+    StepWork all;
+    const std::uint64_t rows = std::uint64_t{sequences} * rows_each;
+    all.decoding = {n, static_cast<double>(rows), static_cast<double>(cached),
+                    0.5 * static_cast<double>(rows_each * (2 * cached + sequences + rows))};
+    all.logits = static_cast<double>(rows);
+    all.cached_after = static_cast<double>(cached_after);
+    return all;
+  };
+  if (sequences > kMostSequences || rows_each >= kLengths || cached_after >= TimeMemo::kMostTokens)
+    return time(work(), draft_length);
+  const auto length = static_cast<std::uint32_t>(draft_length);
+  Parts parts;
+  const std::uint32_t step = (sequences * kLengths + rows_each) * kLengths + length;
+  if (const TimeMemo::Times* const known = memo_->find(step, cached)) {
+    parts = {known->target, known->draft, known->work_joules};
+  } else {
+    parts = first_parts(work(), draft_length);
+    memo_->keep(step, cached, {parts.target, parts.draft, parts.work_joules});
+  }
+  if (!drafts_by_token(draft_length)) return rounded(parts);
+  for (std::uint32_t j = 1; j < length; ++j) {
+    const std::uint32_t pass = sequences * kLengths * kLengths + j;  // no step has 0 rows
+    if (const TimeMemo::Times* const known = memo_->find(pass, cached_after)) {
+      parts.draft += known->draft;
+      parts.work_joules += known->work_joules;
+      continue;
+    }
+    const cost::PassTime time = cost_->draft_pass({n, static_cast<double>(cached_after) / n}, static_cast<int>(j), 0.0);
+    memo_->keep(pass, cached_after, {0.0, time.total(), draft_gpus_ * time.work_joules});
+    add_draft(time, parts);
+  }
+  return rounded(parts);
+}
 
 StepTime StepLatency::rounded(const Parts& time) {
   if (!(time.target + time.draft < arrivals::kLongestRun))

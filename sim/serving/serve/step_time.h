@@ -5,7 +5,10 @@
 #include "sim/hardware/latency/cost_model.h"
 #include "sim/hardware/latency/energy.h"
 #include "sim/serving/arrivals/request_trace.h"
+#include "sim/serving/serve/time_memo.h"
 
+#include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace specsim::serve {
@@ -75,6 +78,10 @@ class StepLatency {
         draft_gpus_(cost::draft_gpus_per_target_gpu(cost)) {}
   // The time of a step at whose end `draft_length` draft tokens are made for the next one.
   [[nodiscard]] StepTime time(const StepWork& work, int draft_length) const;
+  // The same bits for a step that only decodes, `rows_each` rows for each of its sequences, with these tokens cached before it and
+  // after it, in all. Few sequences have the same tokens again and again, and their times are kept.
+  [[nodiscard]] StepTime decoding_time(std::uint32_t sequences, std::uint32_t rows_each, std::uint64_t cached,
+                                       std::uint64_t cached_after, int draft_length) const;
   // The time of a step whose sequences draft one after another, at batch 1, before the target computes its rows: in batches of at
   // most `batch_rows`, each in passes of at most `pass_rows`.
   [[nodiscard]] StepTime sequential_time(const StepWork& work, const std::vector<SequentialDraft>& drafts, double batch_rows,
@@ -96,6 +103,9 @@ class StepLatency {
     parts.draft += pass.total();
     parts.work_joules += draft_gpus_ * pass.work_joules;
   }
+  // parts() without the later passes of a draft that drafts token by token, and whether there are such passes.
+  [[nodiscard]] Parts first_parts(const StepWork& work, int draft_length) const;
+  [[nodiscard]] bool drafts_by_token(int draft_length) const { return draft_length > 1 && method_ != DraftMethod::ngram; }
   // Adds the draft's passes by StepWork::draft_rows.
   void add_passes(const StepWork& work, Parts& parts) const;
 
@@ -104,6 +114,7 @@ class StepLatency {
   HostTime host_;
   bool keeps_draft_;
   double draft_gpus_;
+  std::unique_ptr<TimeMemo> memo_ = std::make_unique<TimeMemo>();
 };
 
 }  // namespace specsim::serve
