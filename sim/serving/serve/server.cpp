@@ -356,15 +356,19 @@ void Server::observe_shared_rounds(const std::vector<arrivals::RequestId>& finis
   ended_ = finished;
 }
 
+// The gaps of sequences that got a chunk when this step began and at its end, up to chunks of `largest` tokens.
+void Server::add_common_gaps(std::uint32_t largest) {
+  for (std::uint32_t tokens = 1; tokens <= largest; ++tokens)
+    if (common_gap_[tokens] > 0) add_gap({time_.total(), tokens, std::exchange(common_gap_[tokens], 0)});
+}
+
 void Server::finish_step(arrivals::Picoseconds now, std::vector<arrivals::RequestId>& finished) {
   state_.now = now;
   wakes_ = arrivals::kNever;
   if (idle()) return;
   parts_.scheduler->update(state_, current_, finished);
   account(now);
-  for (std::uint32_t tokens = 1; tokens <= largest_chunk_; ++tokens)
-    if (common_gap_[tokens] > 0) add_gap({time_.total(), tokens, std::exchange(common_gap_[tokens], 0)});
-  largest_chunk_ = 0;
+  add_common_gaps(std::exchange(largest_chunk_, 0));
   if (parts_.policy) {
     std::size_t longest = 0;
     std::uint32_t sequences = 0;
@@ -389,6 +393,88 @@ void Server::finish_step(arrivals::Picoseconds now, std::vector<arrivals::Reques
   std::swap(current_, queued_);
   has_queued_ = false;
   begin_pass(now);
+}
+
+// How the next steps go on without a scheduler, a policy or an observer; no steps if these have anything to do.
+SameSteps Server::same_steps() const {
+  if (observer_ != nullptr || parts_.in_step || mixed_ || !uniform_ || rounds_ != nullptr || state_.uneven ||
+      current_.drafts_sequentially || (parts_.policy && !parts_.policy->by_requests_alone()))
+    return {};
+  const bool ahead = parts_.scheduler->asynchronous();
+  if (ahead && !has_queued_) return {};
+  const Step& last = ahead ? queued_ : current_;
+  if (last.items.size() != current_.items.size() || last.waiting != 0) return {};
+  const std::uint32_t drafts = rows_each_ - 1;
+  for (const Step* const step : {&current_, &last})
+    if (step->draft_length != static_cast<int>(drafts) || step->loaded_at != 0) return {};
+  for (std::size_t i = 0; i < current_.items.size(); ++i) {
+    const Item& now = current_.items[i];
+    const Item& next = last.items[i];
+    const Sequence& sequence = state_.at(now.request);
+    if (!now.emits || now.drafts != drafts || sequence.since != began_ || sequence.last_token != began_ ||
+        next.request != now.request || next.prefill || !next.emits || next.drafts != drafts || next.rows != rows_each_)
+      return {};
+  }
+  return parts_.scheduler->same_steps(state_, last);
+}
+
+// The step of `item` has ended and the next one begins: takes its tokens, and draws how many drafts of the next one are accepted.
+std::uint32_t Server::take_accepted(Sequence& sequence, Item& item) {
+  const std::uint32_t got = item.accepted + 1;
+  ++common_gap_[got];
+  sequence.emitted += got;
+  sequence.computed += got;
+  sequence.accepted += item.accepted;
+  if (item.drafts > 0) item.accepted = parts_.acceptance->accepted(item.request, sequence.emitted, item.drafts);
+  return item.accepted;
+}
+
+void Server::decode_same(const SameSteps& same, arrivals::Picoseconds limit) {
+  BlockPool& pool = *parts_.pool;
+  const bool limited = !pool.unlimited();
+  const std::uint64_t block = pool.block_tokens();
+  const auto sequences = static_cast<std::uint32_t>(current_.items.size());
+  StepTime spent;
+  std::uint32_t steps = 0;
+  for (; steps < same.steps && ends_ < limit; ++steps) {
+    spent.target += time_.target;
+    spent.draft += time_.draft;
+    std::uint32_t accepted = 0;
+    for (Item& item : current_.items) {
+      Sequence& sequence = state_.at(item.request);
+      accepted += take_accepted(sequence, item);
+      if (!limited || std::uint64_t{sequence.computed} + same.slots <= sequence.held * block) continue;
+      const std::uint32_t more = pool.blocks_for(std::uint64_t{sequence.computed} + same.slots) - sequence.held;
+      pool.take(more);
+      sequence.held += more;
+    }
+    add_common_gaps(rows_each_);
+    // A step that is scheduled ahead was scheduled before these blocks were taken.
+    current_.free_blocks = has_queued_ ? std::exchange(queued_.free_blocks, pool.free()) : pool.free();
+    decoding_cached_ = cached_after_;
+    cached_after_ += sequences + accepted;
+    const arrivals::Picoseconds now = ends_;
+    time_ = step_time();
+    run(now);
+  }
+  for (Item& item : current_.items) {
+    Sequence& sequence = state_.at(item.request);
+    item.emitted_before = sequence.emitted;
+    sequence.spent[static_cast<std::size_t>(Cause::decode)] += spent.target;
+    sequence.spent[static_cast<std::size_t>(Cause::draft)] += spent.draft;
+    sequence.rounds += steps;
+    sequence.drafted += steps * item.drafts;
+    sequence.since = sequence.last_token = began_;
+  }
+  parts_.scheduler->skipped(steps);
+}
+
+void Server::decode_until(arrivals::Picoseconds limit) {
+  while (ends_ < limit) {
+    const SameSteps same = same_steps();
+    if (same.steps == 0) return;
+    decode_same(same, limit);
+  }
 }
 
 }  // namespace specsim::serve

@@ -96,6 +96,9 @@ class Server {
   void finish_step(arrivals::Picoseconds now, std::vector<arrivals::RequestId>& finished);
   // Called after finish_step, and when a request arrives at an idle engine: schedules the next computations.
   void begin_steps(arrivals::Picoseconds now);
+  // Ends the steps that end before `limit` and begins the next ones, as long as they have the same sequences. If no request
+  // arrives before `limit`, the results are those of finish_step() and begin_steps().
+  void decode_until(arrivals::Picoseconds limit);
   // For an engine in step with others, after begin_steps(). scheduled_rows(): rows of the scheduled step, 0 if there is none;
   // `together_with()`: how long it takes together with the others' rows; begin_together(): the step begins, and ends with the
   // slowest engine.
@@ -112,6 +115,9 @@ class Server {
 
  private:
   void begin_pass(arrivals::Picoseconds now);
+  [[nodiscard]] SameSteps same_steps() const;
+  void decode_same(const SameSteps& same, arrivals::Picoseconds limit);
+  [[nodiscard]] std::uint32_t take_accepted(Sequence& sequence, Item& item);
   void compose();
   void recompute_draft(const Item& item, std::uint32_t before);
   void share_rows();
@@ -123,6 +129,7 @@ class Server {
   void account(arrivals::Picoseconds now);
   void account_chunk(Sequence& sequence, std::uint32_t got, arrivals::Picoseconds now);
   void add_gap(const Gap& gap);
+  void add_common_gaps(std::uint32_t largest);
 
   std::uint32_t index_;
   Parts parts_;

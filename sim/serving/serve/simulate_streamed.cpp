@@ -93,6 +93,7 @@ class Stream {
     std::size_t at = 0;
     while (true) {
       const arrivals::Picoseconds comes = at < mine.size() ? sequences_[mine[at]].sent + setting_.frontend : arrivals::kNever;
+      replica.server->decode_until(std::min(comes, until));
       const arrivals::Picoseconds now = std::min(comes, replica.server->next());
       if (now >= until) break;
       check_moment(now);
