@@ -110,7 +110,7 @@ class Server {
   [[nodiscard]] std::uint32_t in_system() const { return parts_.scheduler->waiting() + parts_.scheduler->running(); }
   [[nodiscard]] ServerTotals totals() const;
   [[nodiscard]] const std::vector<Gap>& gaps() const { return gaps_; }
-  void clear_gaps() { gaps_.clear(); }
+  void swap_gaps(std::vector<Gap>& gaps) { gaps_.swap(gaps); }
   [[nodiscard]] const BlockPool& pool() const { return *parts_.pool; }
 
  private:

@@ -88,8 +88,17 @@ class Stream {
     replica.server->arrive(request, now);
   }
 
+  // Moves the server's gaps to the figures.
+  static void take_gaps(Replica& replica, std::vector<Gap>& gaps) {
+    replica.server->swap_gaps(gaps);
+    replica.figures.add_gaps(gaps);
+    gaps.clear();
+  }
+
   // One replica from here to `until`, with these of its requests, which arrive before.
   void advance(Replica& replica, const std::vector<arrivals::RequestId>& mine, arrivals::Picoseconds until) {
+    thread_local std::vector<Gap> gaps;  // all replicas of a thread use the same memory, which stays in its cache
+    replica.server->swap_gaps(gaps);
     std::size_t at = 0;
     while (true) {
       const arrivals::Picoseconds comes = at < mine.size() ? sequences_[mine[at]].sent + setting_.frontend : arrivals::kNever;
@@ -105,8 +114,7 @@ class Stream {
       }
       if (touched) replica.server->begin_steps(now);
     }
-    replica.figures.add_gaps(replica.server->gaps());
-    replica.server->clear_gaps();
+    take_gaps(replica, gaps);
   }
 
   void each_by_itself(std::size_t first, const std::vector<arrivals::Request>& block, arrivals::Picoseconds until) {
@@ -158,10 +166,8 @@ class Stream {
       }
     }
     advance_all(until);
-    for (Replica& one : replicas_) {
-      one.figures.add_gaps(one.server->gaps());
-      one.server->clear_gaps();
-    }
+    std::vector<Gap> gaps;
+    for (Replica& one : replicas_) take_gaps(one, gaps);
   }
 
   // Gives back the memory of requests that ended, among the first `made`.

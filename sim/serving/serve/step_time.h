@@ -79,7 +79,7 @@ class StepLatency {
   // The time of a step at whose end `draft_length` draft tokens are made for the next one.
   [[nodiscard]] StepTime time(const StepWork& work, int draft_length) const;
   // The same bits for a step that only decodes, `rows_each` rows for each of its sequences, with these tokens cached before it and
-  // after it, in all. Few sequences have the same tokens again and again, and their times are kept.
+  // after it, in all. Few sequences have the same tokens again and again: their times are kept.
   [[nodiscard]] StepTime decoding_time(std::uint32_t sequences, std::uint32_t rows_each, std::uint64_t cached,
                                        std::uint64_t cached_after, int draft_length) const;
   // The time of a step whose sequences draft one after another, at batch 1, before the target computes its rows: in batches of at
@@ -103,9 +103,12 @@ class StepLatency {
     parts.draft += pass.total();
     parts.work_joules += draft_gpus_ * pass.work_joules;
   }
-  // parts() without the later passes of a draft that drafts token by token, and whether there are such passes.
+  // parts() without the later passes of a draft that drafts token by token; the same, kept by `kind` and `tokens`, if they
+  // determine `work()`; and those passes.
   [[nodiscard]] Parts first_parts(const StepWork& work, int draft_length) const;
-  [[nodiscard]] bool drafts_by_token(int draft_length) const { return draft_length > 1 && method_ != DraftMethod::ngram; }
+  template <class Work>
+  [[nodiscard]] Parts kept_parts(std::uint32_t kind, std::uint64_t tokens, int draft_length, const Work& work) const;
+  void add_later_passes(double sequences, double cached_after, int draft_length, Parts& parts) const;
   // Adds the draft's passes by StepWork::draft_rows.
   void add_passes(const StepWork& work, Parts& parts) const;
 
