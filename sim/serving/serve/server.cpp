@@ -477,4 +477,28 @@ void Server::decode_until(arrivals::Picoseconds limit) {
   }
 }
 
+// Plays the steps that decode_same() will do, without doing them.
+arrivals::Picoseconds Server::quiet_until() {
+  if (idle()) return wakes_;
+  const SameSteps same = same_steps();
+  if (same.steps == 0) return ends_;
+  const auto sequences = static_cast<std::uint32_t>(current_.items.size());
+  played_.clear();
+  for (const Item& item : current_.items) played_.push_back({state_.at(item.request).emitted, item.accepted});
+  arrivals::Picoseconds until = ends_;
+  std::uint64_t cached_after = cached_after_;
+  for (std::uint32_t step = 0; step < same.steps; ++step) {
+    const std::uint64_t cached = cached_after;
+    cached_after += sequences;
+    for (std::size_t i = 0; i < played_.size() && rows_each_ > 1; ++i) {
+      SequenceRound& round = played_[i];
+      round.emitted += round.accepted + 1;
+      round.accepted = parts_.acceptance->accepted(current_.items[i].request, round.emitted, rows_each_ - 1);
+      cached_after += round.accepted;
+    }
+    until += parts_.latency->decoding_time(sequences, rows_each_, cached, cached_after, current_.draft_length).total();
+  }
+  return until;
+}
+
 }  // namespace specsim::serve

@@ -99,6 +99,9 @@ class Server {
   // Ends the steps that end before `limit` and begins the next ones, as long as they have the same sequences. If no request
   // arrives before `limit`, the results are those of finish_step() and begin_steps().
   void decode_until(arrivals::Picoseconds limit);
+  // Until when the steps certainly have the same sequences, if no request arrives: the end of the last one that has, at least
+  // next().
+  [[nodiscard]] arrivals::Picoseconds quiet_until();
   // For an engine in step with others, after begin_steps(). scheduled_rows(): rows of the scheduled step, 0 if there is none;
   // `together_with()`: how long it takes together with the others' rows; begin_together(): the step begins, and ends with the
   // slowest engine.
@@ -130,6 +133,10 @@ class Server {
   void account_chunk(Sequence& sequence, std::uint32_t got, arrivals::Picoseconds now);
   void add_gap(const Gap& gap);
   void add_common_gaps(std::uint32_t largest);
+  struct SequenceRound {
+    std::uint32_t emitted = 0;
+    std::uint32_t accepted = 0;
+  };
 
   std::uint32_t index_;
   Parts parts_;
@@ -167,6 +174,7 @@ class Server {
   std::vector<std::uint32_t> of_chains_;    // [chain]: drafts that are verified
   std::vector<std::uint32_t> taken_;        // [chain]: drafts that are accepted
   std::vector<arrivals::RequestId> ended_;  // with the step before
+  std::vector<SequenceRound> played_;       // by quiet_until()
 };
 
 }  // namespace specsim::serve
