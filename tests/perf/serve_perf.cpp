@@ -127,12 +127,12 @@ class Nothing final : public serve::StepObserver {
 // An observer sees each step, which is therefore scheduled; without one, steps of the same sequences need no scheduler.
 TEST_CASE("a replica of a fleet with one request at a time or two", "[perf]") {
   for (const auto& [draft, speculation, most] :
-       {std::tuple{"none", "", 0.45},
-        {"eagle3-llama-3.1-8b", "  speculation: {policy: {kind: fixed, draft_length: 3}, acceptance: {alpha: 0.7}}\n", 0.8}}) {
+       {std::tuple{"none", "", 0.7},
+        {"eagle3-llama-3.1-8b", "  speculation: {policy: {kind: fixed, draft_length: 3}, acceptance: {alpha: 0.7}}\n", 0.9}}) {
     const load::ServeExperiment experiment = server(fmt::format(R"(serve:
   scheduler: {{kind: vllm_v1, max_num_batched_tokens: 8192, max_num_seqs: 256}}
   kv: {{utilization: 0.9}}
-  arrivals: {{process: poisson, rate: 1.16, requests: 20000}}
+  arrivals: {{process: poisson, rate: 1.16, requests: 60000}}
   lengths: {{prompt: {{lognormal: {{mean: 512, cv: 1}}}}, output: {{lognormal: {{mean: 100, cv: 1}}}}}}
 {}cost: {{model: roofline, hardware: h100-sxm, target: llama-3.1-8b, draft: {}}}
 )",
@@ -151,7 +151,7 @@ TEST_CASE("a replica of a fleet with one request at a time or two", "[perf]") {
       own = std::min(own, seconds_of([&] { static_cast<void>(load::serve(experiment, workload, fast)); }));
     }
     fmt::print("one request or two, draft {}: {:.0f} thousand requests/s, {:.2f} of the time with a scheduler\n", draft,
-               20.0 / own, own / scheduled);
+               60.0 / own, own / scheduled);
     CHECK(own < most * scheduled);
   }
 }
