@@ -99,6 +99,7 @@ void Server::begin_steps(arrivals::Picoseconds now) {
 void Server::sum_draft_rows() {
   draft_rows_.clear();
   for (const Item& item : current_.items) {
+    if (parts_.acceptance->looks_up(item.request)) continue;
     const std::uint32_t emitted = item.emits ? item.emitted_before + item.accepted + 1 : 0;
     const std::uint32_t rows = item.emits ? state_.drafts(item.request, emitted, current_.draft_length)
                                           : state_.drafts_ahead(item.request, current_.draft_length);

@@ -57,6 +57,7 @@ struct SequentialDraft {
   std::uint32_t first_rows = 1;
   std::uint32_t cached = 0;
   std::uint32_t drafts = 1;
+  bool looked_up = false;  // no pass drafts for it
 };
 
 struct StepTime {
