@@ -60,9 +60,8 @@ class Settings {
                                           "kind: sglang, scheduler_recv_interval: 3", "kind: trtllm"});
     const std::string limit = scheduler.find("vllm") == std::string::npos ? "max_running_requests" : "max_num_seqs";
     const std::string longest = number(0, 1) == 0 ? "" : fmt::format(", max_model_len: {}", number(500, 900));
-    const std::string limits = scheduler.find("trtllm") != std::string::npos
-                                   ? ""
-                                   : fmt::format(", {}: {}{}", limit, number(1, 20), longest);
+    const std::string limits =
+        scheduler.find("trtllm") != std::string::npos ? "" : fmt::format(", {}: {}{}", limit, number(1, 20), longest);
     const std::string policy =
         one_of({"", "kind: off", "kind: fixed, draft_length: 1", "kind: fixed, draft_length: 4",
                 "kind: fixed, draft_length: 3, disable_above_batch: 2", "kind: table, table: [[1, 2, 4], [3, 6, 2], [7, 99, 0]]",
@@ -119,8 +118,8 @@ TEST_CASE("steps of the same sequences change no bit", "[serve]") {
   CHECK(steps > 100000);
 }
 
-// Mutant: a replica may lag behind 9 ms longer.
-TEST_CASE("replicas that lag behind change no bit", "[serve]") {
+// Mutant: a replica may be late by 9 ms more.
+TEST_CASE("replicas that are brought up to date later change no bit", "[serve]") {
   const auto fleet = [](const char* routing, std::uint32_t rate) {
     return tests::server(fmt::format(R"(seed: 4
 serve:

@@ -24,7 +24,8 @@ constexpr double kWarmUp = 0.25;
 // The fleet's engines that are simulated, with their share of the load.
 load::ServeExperiment experiment_of(const Question& question, const MeanLoad& load, const Choice& choice) {
   const double each = std::max(kLeastRequests, std::ceil(kTimesBatch * choice.estimate.batch));
-  const std::int64_t engines = std::min(choice.replicas, std::max(kFewestSimulated, static_cast<std::int64_t>(kMostRequests / each)));
+  const std::int64_t engines =
+      std::min(choice.replicas, std::max(kFewestSimulated, static_cast<std::int64_t>(kMostRequests / each)));
   Choice part = choice;
   part.replicas = engines;
   load::ServeRequest request = server_of(question, part, load);

@@ -214,7 +214,8 @@ class Scheduler {
   // Applies the results of a step: drops rejected drafts, adds tokens, ends sequences. `finished` gets those that end, in the
   // step's order.
   virtual void update(EngineState& state, const Step& step, std::vector<arrivals::RequestId>& finished) = 0;
-  // `last`: the step that was scheduled last. Its sequences decode, each with as many rows, and so do those of the step that runs.
+  // `last`: the step that was scheduled last. Its sequences decode, each with as many rows, and so do those of the step that
+  // runs.
   [[nodiscard]] virtual SameSteps same_steps(const EngineState& /*state*/, const Step& /*last*/) const { return {}; }
   // So many of these steps were done without schedule() and update().
   virtual void skipped(std::uint32_t /*steps*/) {}

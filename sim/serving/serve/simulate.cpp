@@ -88,7 +88,8 @@ class Run {
     for (std::uint64_t turn = 0;; ++turn) {
       if (alone) {
         Server& server = *decode_.servers.front();
-        server.decode_until(setting_.horizon == arrivals::kNever ? next_request() : std::min(next_request(), setting_.horizon + 1));
+        server.decode_until(setting_.horizon == arrivals::kNever ? next_request()
+                                                                 : std::min(next_request(), setting_.horizon + 1));
         decode_.moments.set(0, server.next());
       }
       const arrivals::Picoseconds now = next_moment();

@@ -127,7 +127,8 @@ class Stream {
     for_each(replicas_.size(), stream_.threads, [&](std::size_t i) { advance(replicas_[i], mine_[i], until); });
   }
 
-  // Until moments_[replica] no count that a routing sees changes there, unless it gets a request. Up to then it may lag behind.
+  // Until moments_[replica] no count that a routing sees changes there, unless it gets a request. Its steps up to then may be
+  // done later.
   void began(std::size_t replica) {
     moments_.set(replica, replicas_[replica].server->quiet_until());
     routed_.update(replica);

@@ -79,8 +79,8 @@ class StepLatency {
         draft_gpus_(cost::draft_gpus_per_target_gpu(cost)) {}
   // The time of a step at whose end `draft_length` draft tokens are made for the next one.
   [[nodiscard]] StepTime time(const StepWork& work, int draft_length) const;
-  // The same bits for a step that only decodes, `rows_each` rows for each of its sequences, with these tokens cached before it and
-  // after it, in all. Few sequences have the same tokens again and again: their times are kept.
+  // The same bits for a step that only decodes, `rows_each` rows for each of its sequences, with these tokens cached before it
+  // and after it, in all. Few sequences have the same tokens again and again: their times are kept.
   [[nodiscard]] StepTime decoding_time(std::uint32_t sequences, std::uint32_t rows_each, std::uint64_t cached,
                                        std::uint64_t cached_after, int draft_length) const;
   // The time of a step whose sequences draft one after another, at batch 1, before the target computes its rows: in batches of at
