@@ -148,6 +148,25 @@ cost: {{model: affine, target_fixed_ms: 6, target_ms_per_token: 0.02, target_ms_
     }
 }
 
+TEST_CASE("steps without a scheduler end where simulated time ends", "[serve]") {
+  for (const char* const more : {"", "  replicas: {count: 2, routing: least_loaded}\n  metrics: streamed\n"}) {
+    const load::ServeExperiment experiment = tests::server(fmt::format(R"(serve:
+  scheduler: {{kind: vllm_v1}}
+  arrivals: {{process: deterministic, rate: 1, requests: 2}}
+  lengths: {{prompt: 10, output: 500}}
+{}cost: {{model: affine, target_fixed_ms: 1e8}}
+)",
+                                                                       more));
+    const auto run = [&] {
+      if (experiment.streamed)
+        static_cast<void>(load::serve_streamed(experiment, {}, 1));
+      else
+        static_cast<void>(tests::run_server(experiment));
+    };
+    CHECK_THROWS_WITH(run(), Catch::Contains("the run lasts longer than 4.5e+06 s"));
+  }
+}
+
 // Mutant: passes of the draft are kept without their number.
 TEST_CASE("a kept time is the estimated one", "[serve]") {
   const load::ServeExperiment experiment = tests::server(R"(serve:

@@ -471,6 +471,7 @@ void Server::decode_same(const SameSteps& same, arrivals::Picoseconds limit) {
 }
 
 void Server::decode_until(arrivals::Picoseconds limit) {
+  limit = std::min(limit, arrivals::kLastMoment);
   while (ends_ < limit) {
     const SameSteps same = same_steps();
     if (same.steps == 0) return;
@@ -488,7 +489,7 @@ arrivals::Picoseconds Server::quiet_until() {
   for (const Item& item : current_.items) played_.push_back({state_.at(item.request).emitted, item.accepted});
   arrivals::Picoseconds until = ends_;
   std::uint64_t cached_after = cached_after_;
-  for (std::uint32_t step = 0; step < same.steps; ++step) {
+  for (std::uint32_t step = 0; step < same.steps && until < arrivals::kLastMoment; ++step) {
     const std::uint64_t cached = cached_after;
     cached_after += sequences;
     for (std::size_t i = 0; i < played_.size() && rows_each_ > 1; ++i) {
