@@ -55,15 +55,19 @@ class LogTable {
   double per_unit_ = 1.0 / kLogGrowth;
 };
 
-}  // namespace
-
-std::int64_t QuantileSketch::bucket_of(double value) {
+std::int64_t bucket_of(double value) {
   static const LogTable table;
   const double place = table(value);
   const double above = std::ceil(place);
   // Next to a bound the logarithm itself decides, so that the table changes no bucket.
   const bool sure = above - place > LogTable::kTableError && place - (above - 1.0) > LogTable::kTableError;
   return static_cast<std::int64_t>(sure ? above : std::ceil(std::log(value) / kLogGrowth));
+}
+
+}  // namespace
+
+QuantileSketch::Sample::Sample(double value) : value_(value), bucket_(value > kSmallest ? bucket_of(value) : 0) {
+  SPECSIM_CHECK(value >= 0.0, "a sample below 0");
 }
 
 void QuantileSketch::reach(std::int64_t bucket) {
@@ -76,9 +80,9 @@ void QuantileSketch::reach(std::int64_t bucket) {
   if (place >= buckets_.size()) buckets_.resize(place + 1, 0);
 }
 
-void QuantileSketch::add(double value, std::uint64_t count) {
-  SPECSIM_CHECK(value >= 0.0, "a sample below 0");
+void QuantileSketch::add(const Sample& sample, std::uint64_t count) {
   if (count == 0) return;
+  const double value = sample.value_;
   min_ = count_ == 0 ? value : std::min(min_, value);
   max_ = std::max(max_, value);
   count_ += count;
@@ -86,8 +90,8 @@ void QuantileSketch::add(double value, std::uint64_t count) {
     zeros_ += count;
     return;
   }
-  const std::int64_t bucket = bucket_of(value);
-  reach(bucket);
+  const std::int64_t bucket = sample.bucket_;
+  if (bucket < first_ || bucket - first_ >= static_cast<std::int64_t>(buckets_.size())) reach(bucket);
   buckets_[static_cast<std::size_t>(bucket - first_)] += count;
 }
 
