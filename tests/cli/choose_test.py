@@ -161,7 +161,7 @@ def check_fleets():
         # Another limit, another fleet: the load alone does not decide.
         slow = int(day("--slo", "tpot=40", "--rate-by-hour", "60")["replicas"])
         check(slow < replicas, f"{slow} engines within 40 ms, {replicas} within 22 ms")
-        # The eight that are simulated stand for all: twice the load takes twice the engines, up to one.
+        # Twice the load takes twice the engines, up to one.
         double = int(day(*limits, "--rate-by-hour", "240")["replicas"])
         check(abs(double - 4 * replicas) <= 4, f"{double} engines at four times the load of {replicas}")
 

@@ -114,3 +114,44 @@ cost: )" + cost + "\n");
     CHECK(best < (name == "affine" ? 100.0 : 900.0) * plain);
   }
 }
+
+namespace {
+
+class Nothing final : public serve::StepObserver {
+ public:
+  void began(const serve::StepRecord& /*record*/) override {}
+};
+
+}  // namespace
+
+// An observer sees each step, which is therefore scheduled; without one, steps of the same sequences need no scheduler.
+TEST_CASE("a replica of a fleet with one request at a time or two", "[perf]") {
+  for (const auto& [draft, speculation, most] :
+       {std::tuple{"none", "", 0.7},
+        {"eagle3-llama-3.1-8b", "  speculation: {policy: {kind: fixed, draft_length: 3}, acceptance: {alpha: 0.7}}\n", 0.9}}) {
+    const load::ServeExperiment experiment = server(fmt::format(R"(serve:
+  scheduler: {{kind: vllm_v1, max_num_batched_tokens: 8192, max_num_seqs: 256}}
+  kv: {{utilization: 0.9}}
+  arrivals: {{process: poisson, rate: 1.16, requests: 60000}}
+  lengths: {{prompt: {{lognormal: {{mean: 512, cv: 1}}}}, output: {{lognormal: {{mean: 100, cv: 1}}}}}}
+{}cost: {{model: roofline, hardware: h100-sxm, target: llama-3.1-8b, draft: {}}}
+)",
+                                                                speculation, draft));
+    const arrivals::RequestTrace workload = load::make_requests(experiment);
+    Nothing nothing;
+    load::ServeOptions observed;
+    observed.observer = &nothing;
+    observed.summarise = false;
+    load::ServeOptions fast;
+    fast.summarise = false;
+    double scheduled = 1e9;
+    double own = 1e9;
+    for (int i = 0; i < 3; ++i) {
+      scheduled = std::min(scheduled, seconds_of([&] { static_cast<void>(load::serve(experiment, workload, observed)); }));
+      own = std::min(own, seconds_of([&] { static_cast<void>(load::serve(experiment, workload, fast)); }));
+    }
+    fmt::print("one request or two, draft {}: {:.0f} thousand requests/s, {:.2f} of the time with a scheduler\n", draft,
+               60.0 / own, own / scheduled);
+    CHECK(own < most * scheduled);
+  }
+}

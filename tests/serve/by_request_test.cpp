@@ -190,6 +190,33 @@ TEST_CASE("classes draft by themselves and have figures of their own", "[serve]"
   }
 }
 
+// A step takes 10 ms and each pass of the draft 2 ms. All drafts are accepted: a round has four tokens. Mutants: passes are made
+// for all classes; for none.
+TEST_CASE("a class whose drafts are looked up waits for no pass of the draft", "[serve]") {
+  for (const char* const scheduler :
+       {"kind: vllm_v1", "kind: vllm_v1, async: false", "kind: sglang", "kind: trtllm", "kind: llama_cpp, slots: 1"}) {
+    INFO(scheduler);
+    const load::ServeExperiment experiment = tests::server(fmt::format(R"(serve:
+  scheduler: {{{}}}
+  arrivals: {{process: closed, concurrency: 1, requests: 60}}
+  lengths: {{prompt: 16, output: 41}}
+  speculation:
+    policy: {{kind: fixed, draft_length: 3}}
+    method: draft_model
+    acceptance: {{classes: [{{share: 0.5, alpha: 1, name: chat}}, {{share: 0.5, alpha: 1, name: edits, drafter: ngram}}]}}
+cost: {{model: affine, target_fixed_ms: 10, draft_fixed_ms: 2}}
+)",
+                                                                       scheduler));
+    const arrivals::RequestTrace workload = load::make_requests(experiment);
+    const load::ServeResult served = load::serve(experiment, workload, {});
+    const std::vector<load::ClassSummary> classes = load::class_summaries(experiment, workload, served.result);
+    REQUIRE(classes.size() == 2);
+    CHECK(classes[0].summary.tpot_ms.p50 == Approx((10.0 + 3 * 2.0) / 4));
+    CHECK(classes[1].summary.tpot_ms.p50 == Approx(10.0 / 4));
+    CHECK(classes[1].summary.tokens_per_round == Approx(4.0));
+  }
+}
+
 TEST_CASE("what by_request refuses", "[serve]") {
   const auto refused = [](const std::string& policy, const std::string& acceptance = kClasses) {
     return alone(policy, acceptance, "prompt: 16, output: 41");

@@ -114,6 +114,18 @@ TEST_CASE("the bytes of a streamed run do not depend on threads", "[serve]") {
   CHECK(one.summary.completed == 70000);
   for (const unsigned threads : {2U, 5U})
     CHECK(load::pack_summary(load::serve_streamed(experiment, {}, threads).summary) == load::pack_summary(one.summary));
+  // Threads share the kept times of passes.
+  const load::ServeExperiment drafting = tests::server(R"(serve:
+  scheduler: {kind: vllm_v1}
+  arrivals: {process: poisson, rate: 40, requests: 4000}
+  lengths: {prompt: {lognormal: {mean: 200, cv: 1}}, output: {lognormal: {mean: 60, cv: 1}}}
+  replicas: {count: 8, routing: round_robin}
+  metrics: streamed
+  speculation: {policy: {kind: fixed, draft_length: 3}, acceptance: {alpha: 0.7}}
+cost: {model: roofline, hardware: h100-sxm, target: llama-3.1-8b, draft: eagle3-llama-3.1-8b}
+)");
+  CHECK(load::pack_summary(load::serve_streamed(drafting, {}, 3).summary) ==
+        load::pack_summary(load::serve_streamed(drafting, {}, 1).summary));
   const load::ServeResult kept = load::serve(experiment, load::make_requests(experiment), {});
   CHECK(one.summary.steps == kept.summary.steps);
   CHECK(one.summary.duration_s == kept.summary.duration_s);

@@ -122,4 +122,29 @@ TEST_CASE("powers that cannot be are refused") {
   CHECK_THROWS_WITH(board("{idle_w: 40}"), Catch::Contains("limit_w"));
 }
 
+// Mutant: the solution's exponent is 1.
+TEST_CASE("the clock under the limit is that of halvings without a solution", "[latency]") {
+  const PowerDraw power = board("{limit_w: 400, idle_w: 50, memory_w: 380, compute_w: 900, clock_exponent: 2.2}");
+  int lowered = 0;
+  for (int i = 0; i < 400; ++i) {
+    const BoardTime time{0.01 * (i % 20), 0.002 * i, 0.003 * (i % 7), 0.001 * (i % 3)};
+    const auto watts = [&](double clock) {
+      const double cores = std::pow(clock, power.clock_exponent);
+      const double reading = (power.memory_w - power.idle_w) * (1.0 - power.memory_core_share + power.memory_core_share * cores);
+      const double arithmetic = (power.compute_w - power.idle_w) * cores;
+      return (power.idle_w * time.total() + reading * time.memory + arithmetic * time.compute) / time.total();
+    };
+    if (!(watts(1.0) > power.limit_w)) continue;
+    ++lowered;
+    double low = 0.25;
+    double high = 1.0;
+    for (int halving = 0; halving < 40; ++halving) {
+      const double middle = 0.5 * (low + high);
+      (watts(middle) > power.limit_w ? high : low) = middle;
+    }
+    CHECK(cost::board_use(power, time).clock == low);
+  }
+  CHECK(lowered > 100);
+}
+
 }  // namespace specsim::power_draw_test

@@ -84,4 +84,20 @@ TEST_CASE("zeros and weights of a sketch", "[math]") {
   CHECK(sketch.at_most(8.0) == 9);
 }
 
+// Mutant: the table's error is taken for 0.
+TEST_CASE("samples next to a bucket's bound are in the bucket of their logarithm", "[math]") {
+  const double growth = std::log((1.0 + math::QuantileSketch::kRelativeError) / (1.0 - math::QuantileSketch::kRelativeError));
+  for (int bucket = -1500; bucket <= 2500; ++bucket) {
+    const double bound = std::exp(growth * bucket);
+    for (const double value : {bound * (1.0 - 1e-8), std::nextafter(bound, 0.0), bound, bound * (1.0 + 1e-10)}) {
+      math::QuantileSketch sketch;  // the samples before and after keep the middle sample's bucket from being cut to the sample
+      sketch.add(0.1 * value);
+      sketch.add(value);
+      sketch.add(10.0 * value);
+      const double number = std::ceil(std::log(value) / growth);
+      REQUIRE(sketch.quantile(0.5) == (1.0 - math::QuantileSketch::kRelativeError) * std::exp(growth * number));
+    }
+  }
+}
+
 }  // namespace specsim::quantile_sketch_test

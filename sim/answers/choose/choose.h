@@ -86,7 +86,7 @@ std::optional<std::int64_t> fewest(std::int64_t guess, std::int64_t most, const 
 constexpr std::int64_t kMostReplicas = 4096;  // of a fleet
 // Simulates fleets of the setting, with the figures of streamed runs, until the fewest engines are found that keep the limits in
 // the busiest hour of Question::rates_by_hour: its replicas, estimate, summary and costs. Round robin gives each engine the same
-// load, so that larger fleets are represented by some of their engines with their share of the requests. keeps_slo is false if no
+// load, so that some engines of a fleet of hundreds represent it, with their share of the requests. keeps_slo is false if no
 // fleet keeps the limits.
 void size_fleet(const Question& question, const MeanLoad& load, const serve::Slo& slo, const SearchOptions& options,
                 Choice& choice);

@@ -12,7 +12,9 @@ namespace specsim::choose {
 
 namespace {
 
-constexpr std::int64_t kSimulated = 8;  // engines of a larger fleet that are simulated
+// Requests of a run: fleets are simulated as a whole up to so many, of larger ones as many engines as have them, at least eight.
+constexpr double kMostRequests = 50000.0;
+constexpr std::int64_t kFewestSimulated = 8;
 // Requests for each engine: so many times those that it has at once, and at least so many. The first quarter is no part of the
 // figures.
 constexpr double kTimesBatch = 16.0;
@@ -21,11 +23,13 @@ constexpr double kWarmUp = 0.25;
 
 // The fleet's engines that are simulated, with their share of the load.
 load::ServeExperiment experiment_of(const Question& question, const MeanLoad& load, const Choice& choice) {
-  const std::int64_t engines = std::min(choice.replicas, kSimulated);
+  const double each = std::max(kLeastRequests, std::ceil(kTimesBatch * choice.estimate.batch));
+  const std::int64_t engines =
+      std::min(choice.replicas, std::max(kFewestSimulated, static_cast<std::int64_t>(kMostRequests / each)));
   Choice part = choice;
   part.replicas = engines;
   load::ServeRequest request = server_of(question, part, load);
-  const double requests = static_cast<double>(engines) * std::max(kLeastRequests, std::ceil(kTimesBatch * choice.estimate.batch));
+  const double requests = static_cast<double>(engines) * each;
   request.rate = fmt::format("{:.17g}", load.rate * static_cast<double>(engines) / static_cast<double>(choice.replicas));
   request.requests = fmt::format("{:.0f}", requests);
   request.warm_up = fmt::format("{:.0f}", kWarmUp * requests);

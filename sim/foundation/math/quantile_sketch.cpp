@@ -3,9 +3,12 @@
 #include "sim/foundation/base/check.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <numbers>
 
 namespace specsim::math {
 
@@ -18,10 +21,53 @@ double middle(std::int64_t bucket) {
   return (1.0 - QuantileSketch::kRelativeError) * std::exp(kLogGrowth * static_cast<double>(bucket));
 }
 
+// log(value) / kLogGrowth by a table, within kTableError.
+class LogTable {
+ public:
+  static constexpr double kTableError = 1e-5;
+  LogTable() {
+    for (std::size_t i = 0; i < kEntries; ++i) {
+      const double middle = 1.0 + (static_cast<double>(i) + 0.5) / kEntries;
+      entries_[i] = {std::log(middle) / kLogGrowth, 1.0 / middle};
+    }
+  }
+  // A normal number above 0.
+  [[nodiscard]] double operator()(double value) const {
+    const auto bits = std::bit_cast<std::uint64_t>(value);
+    const Entry& entry = entries_[bits >> (kMantissa - kEntryBits) & (kEntries - 1)];
+    const auto exponent = static_cast<double>(static_cast<std::int64_t>(bits >> kMantissa) - 1023);
+    const double mantissa = std::bit_cast<double>((bits & ((std::uint64_t{1} << kMantissa) - 1)) | kOne);
+    const double step = mantissa * entry.inverse - 1.0;  // at most 1 / 512, so that its cube is below 1e-8
+    return exponent * doubling_ + entry.log + step * (1.0 - 0.5 * step) * per_unit_;
+  }
+
+ private:
+  static constexpr unsigned kMantissa = 52;
+  static constexpr unsigned kEntryBits = 8;
+  static constexpr std::size_t kEntries = std::size_t{1} << kEntryBits;
+  static constexpr std::uint64_t kOne = std::bit_cast<std::uint64_t>(1.0);
+  struct Entry {
+    double log = 0.0;  // of the middle of the entry's mantissas
+    double inverse = 1.0;
+  };
+  std::array<Entry, kEntries> entries_{};
+  double doubling_ = std::numbers::ln2 / kLogGrowth;
+  double per_unit_ = 1.0 / kLogGrowth;
+};
+
+std::int64_t bucket_of(double value) {
+  static const LogTable table;
+  const double place = table(value);
+  const double above = std::ceil(place);
+  // Next to a bound the logarithm itself decides, so that the table changes no bucket.
+  const bool sure = above - place > LogTable::kTableError && place - (above - 1.0) > LogTable::kTableError;
+  return static_cast<std::int64_t>(sure ? above : std::ceil(std::log(value) / kLogGrowth));
+}
+
 }  // namespace
 
-std::int64_t QuantileSketch::bucket_of(double value) {
-  return static_cast<std::int64_t>(std::ceil(std::log(value) / kLogGrowth));
+QuantileSketch::Sample::Sample(double value) : value_(value), bucket_(value > kSmallest ? bucket_of(value) : 0) {
+  SPECSIM_CHECK(value >= 0.0, "a sample below 0");
 }
 
 void QuantileSketch::reach(std::int64_t bucket) {
@@ -34,9 +80,9 @@ void QuantileSketch::reach(std::int64_t bucket) {
   if (place >= buckets_.size()) buckets_.resize(place + 1, 0);
 }
 
-void QuantileSketch::add(double value, std::uint64_t count) {
-  SPECSIM_CHECK(value >= 0.0, "a sample below 0");
+void QuantileSketch::add(const Sample& sample, std::uint64_t count) {
   if (count == 0) return;
+  const double value = sample.value_;
   min_ = count_ == 0 ? value : std::min(min_, value);
   max_ = std::max(max_, value);
   count_ += count;
@@ -44,8 +90,8 @@ void QuantileSketch::add(double value, std::uint64_t count) {
     zeros_ += count;
     return;
   }
-  const std::int64_t bucket = bucket_of(value);
-  reach(bucket);
+  const std::int64_t bucket = sample.bucket_;
+  if (bucket < first_ || bucket - first_ >= static_cast<std::int64_t>(buckets_.size())) reach(bucket);
   buckets_[static_cast<std::size_t>(bucket - first_)] += count;
 }
 

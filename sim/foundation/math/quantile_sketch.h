@@ -14,8 +14,19 @@ class QuantileSketch {
   static constexpr double kRelativeError = 0.005;  // of every quantile of samples above kSmallest
   static constexpr double kSmallest = 1e-9;        // samples up to it count as 0
 
-  // Adds a sample, 0 or more, `count` times.
-  void add(double value, std::uint64_t count = 1);
+  // A sample, 0 or more, and its bucket, which is the same in all sketches.
+  class Sample {
+   public:
+    explicit Sample(double value);
+
+   private:
+    friend class QuantileSketch;
+    double value_;
+    std::int64_t bucket_;  // no meaning up to kSmallest
+  };
+  // Adds a sample `count` times.
+  void add(const Sample& sample, std::uint64_t count = 1);
+  void add(double value, std::uint64_t count = 1) { add(Sample(value), count); }
   void merge(const QuantileSketch& other);
   [[nodiscard]] std::uint64_t count() const { return count_; }
   [[nodiscard]] double max() const { return max_; }
@@ -25,7 +36,6 @@ class QuantileSketch {
   [[nodiscard]] std::uint64_t at_most(double limit) const;
 
  private:
-  [[nodiscard]] static std::int64_t bucket_of(double value);
   void reach(std::int64_t bucket);
 
   std::uint64_t count_ = 0;

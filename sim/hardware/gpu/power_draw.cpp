@@ -78,17 +78,27 @@ double joules(const PowerDraw& power, const BoardTime& time, double clock) {
   return power.idle_w * time.total() + reading * time.memory + arithmetic * time.compute;
 }
 
-// The highest clock at which `watts` of it is at most the limit.
+// The clock at which these seconds take `limit_w`, up to rounding: joules() solved for its power of the clock.
+double solved_clock(const PowerDraw& power, const BoardTime& time, double limit_w) {
+  const double reading = (power.memory_w - power.idle_w) * time.memory;
+  const double by_cores = power.memory_core_share * reading + (power.compute_w - power.idle_w) * time.compute;
+  const double rest = (limit_w - power.idle_w) * time.total() - (1.0 - power.memory_core_share) * reading;
+  return std::pow(rest / by_cores, 1.0 / power.clock_exponent);
+}
+
+// The highest clock at which `watts` of it is at most the limit. `solved`: the clock at which it is the limit, if it is known:
+// halvings that are far from it need no evaluation.
 template <class Watts>
-double clock_at(double limit_w, const Watts& watts) {
-  if (watts(1.0) <= limit_w) return 1.0;
+double clock_at(double limit_w, const Watts& watts, std::optional<double> solved) {
   double low = kLeastClock;
   double high = 1.0;
   if (watts(low) > limit_w) return low;
   constexpr int kHalvings = 40;
+  constexpr double kRounding = 1e-10;  // relative, far above that of the solution
   for (int i = 0; i < kHalvings; ++i) {
     const double middle = 0.5 * (low + high);
-    (watts(middle) > limit_w ? high : low) = middle;
+    const bool known = solved && std::abs(middle - *solved) > kRounding;
+    ((known ? middle > *solved : watts(middle) > limit_w) ? high : low) = middle;
   }
   return low;
 }
@@ -98,11 +108,15 @@ double clock_at(double limit_w, const Watts& watts) {
 BoardUse board_use(const PowerDraw& power, const BoardTime& uncapped) {
   const double seconds = uncapped.total();
   if (!(seconds > 0.0)) return {uncapped, 0.0, 1.0};
-  const double usual = clock_at(power.limit_w, [&](double clock) { return joules(power, uncapped, clock) / seconds; });
+  const auto uncapped_watts = [&](double clock) { return joules(power, uncapped, clock) / seconds; };
+  const double usual = uncapped_watts(1.0) <= power.limit_w
+                           ? 1.0
+                           : clock_at(power.limit_w, uncapped_watts, solved_clock(power, uncapped, power.limit_w));
   if (power.cap() >= power.limit_w) return {uncapped, joules(power, uncapped, usual), usual};
   const BoardTime full = over(uncapped, slowing(power, usual));
   const auto at = [&](double clock) { return times(full, slowing(power, clock)); };
-  const double capped = clock_at(power.cap(), [&](double clock) { return joules(power, at(clock), clock) / at(clock).total(); });
+  const auto watts = [&](double clock) { return joules(power, at(clock), clock) / at(clock).total(); };
+  const double capped = watts(1.0) <= power.cap() ? 1.0 : clock_at(power.cap(), watts, std::nullopt);
   const double clock = std::min(usual, capped);
   return {at(clock), joules(power, at(clock), clock), clock};
 }

@@ -14,6 +14,7 @@ using Picoseconds = std::int64_t;
 constexpr Picoseconds kNever = INT64_MAX;
 constexpr double kPicosecondsPerSecond = 1e12;
 constexpr double kLongestRun = 4.5e6;  // seconds; twice this time still fits into Picoseconds
+constexpr auto kLastMoment = static_cast<Picoseconds>(kLongestRun * kPicosecondsPerSecond);
 
 struct Request {
   Picoseconds due = 0;       // when the client would send it if there were no limit of requests in flight

@@ -22,6 +22,11 @@ class RateAcceptance final : public Acceptance {
   RateAcceptance(std::vector<Class> classes, rng::Key key, RequestContexts contexts)
       : classes_(std::move(classes)), key_(key), contexts_(std::move(contexts)) {
     for (const Class& one : classes_) limits_.push_back(limits_of(one.rates));
+    some_look_up_ = std::any_of(classes_.begin(), classes_.end(), [](const Class& one) { return one.looks_up; });
+  }
+  [[nodiscard]] bool uneven() const override { return some_look_up_; }
+  [[nodiscard]] bool looks_up(arrivals::RequestId request) const override {
+    return some_look_up_ && classes_[class_of(request)].looks_up;
   }
   [[nodiscard]] std::uint32_t accepted(arrivals::RequestId request, std::uint32_t emitted, std::uint32_t drafted) const override {
     const std::size_t own = class_of(request);
@@ -86,6 +91,7 @@ class RateAcceptance final : public Acceptance {
   rng::Key key_;
   RequestContexts contexts_;
   std::vector<std::vector<std::uint64_t>> limits_;  // [class][place]: of 2^32
+  bool some_look_up_ = false;
 };
 
 // Reads the uniforms of every request and position from a file.

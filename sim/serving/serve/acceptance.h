@@ -69,6 +69,8 @@ class Acceptance {
   [[nodiscard]] virtual bool uneven() const { return false; }
   // Whether a policy may choose this length: a tree is drafted whole or not at all.
   [[nodiscard]] virtual bool offers(int /*draft_length*/) const { return true; }
+  // Whether the request's drafts are looked up in its text: the draft model makes no pass for them.
+  [[nodiscard]] virtual bool looks_up(arrivals::RequestId /*request*/) const { return false; }
   // Draft tokens that the round after output token number `emitted` verifies; widest(): the most of any round.
   [[nodiscard]] virtual std::uint32_t drafted(arrivals::RequestId /*request*/, std::uint32_t /*emitted*/,
                                               int draft_length) const {
@@ -95,6 +97,7 @@ struct ClassRates {
     PlaceRates rates;
     bool everywhere = false;  // the config gives one rate for all places, so that it holds for drafts of any length
     std::string name = {};
+    bool looks_up = false;                            // Acceptance::looks_up()
     std::vector<spec::ContextRates> by_context = {};  // in place of `rates`, by the request's context; empty: the same at all
   };
   std::vector<Class> classes;

@@ -147,8 +147,11 @@ struct Samples {
       all.push_back(sample);
       return;
     }
+    add_sketched(sample, math::QuantileSketch::Sample(sample), count);
+  }
+  void add_sketched(double value, const math::QuantileSketch::Sample& sample, std::uint64_t count) {
     sketch.add(sample, count);
-    sum += sample * static_cast<double>(count);
+    sum += value * static_cast<double>(count);
   }
   void merge(const Samples& other) {
     sketch.merge(other.sketch);
@@ -456,9 +459,16 @@ void StreamedFigures::add(arrivals::RequestId request, const Sequence& sequence,
 }
 
 void StreamedFigures::add_gaps(const std::vector<Gap>& gaps) {
+  Samples& chunk_gaps = parts_->tally.chunk_gaps;
+  Samples& token_gaps = parts_->tally.token_gaps;
   for (const Gap& gap : gaps) {
-    parts_->tally.chunk_gaps.add(ms(gap.length), gap.count);
-    parts_->tally.token_gaps.add(ms(gap.length) / gap.tokens, std::uint64_t{gap.count} * gap.tokens);
+    const double length = ms(gap.length);
+    const math::QuantileSketch::Sample sample(length);
+    chunk_gaps.add_sketched(length, sample, gap.count);
+    if (gap.tokens == 1)
+      token_gaps.add_sketched(length, sample, gap.count);
+    else
+      token_gaps.add(length / gap.tokens, std::uint64_t{gap.count} * gap.tokens);
   }
 }
 

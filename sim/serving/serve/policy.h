@@ -71,6 +71,8 @@ class ServerPolicy {
   // Draft length of the next step, 0 to longest() tokens.
   [[nodiscard]] virtual int draft_length(const BatchState& batch) = 0;
   [[nodiscard]] virtual int longest() const = 0;
+  // True if draft_length() depends only on the numbers of requests, and nothing is learned from rounds.
+  [[nodiscard]] virtual bool by_requests_alone() const { return false; }
   // How many classes of requests it has lengths for; 0: it does not look at classes.
   [[nodiscard]] virtual std::size_t classes() const { return 0; }
   // Every draft length above 0 that draft_length() may return.

@@ -23,6 +23,7 @@ class Fixed final : public ServerPolicy {
     return params_.disable.holds(batch) ? 0 : params_.draft_length;
   }
   [[nodiscard]] int longest() const override { return params_.draft_length; }
+  [[nodiscard]] bool by_requests_alone() const override { return true; }
   [[nodiscard]] std::vector<int> lengths() const override {
     return params_.draft_length > 0 ? std::vector<int>{params_.draft_length} : std::vector<int>();
   }

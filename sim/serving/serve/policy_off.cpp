@@ -16,6 +16,7 @@ class Off final : public ServerPolicy {
  public:
   [[nodiscard]] int draft_length(const BatchState& /*batch*/) override { return 0; }
   [[nodiscard]] int longest() const override { return 0; }
+  [[nodiscard]] bool by_requests_alone() const override { return true; }
 };
 
 }  // namespace

@@ -43,6 +43,7 @@ class ByBatch final : public ServerPolicy {
     return length;
   }
   [[nodiscard]] int longest() const override { return longest_; }
+  [[nodiscard]] bool by_requests_alone() const override { return !by_context_; }
   [[nodiscard]] std::vector<int> lengths() const override {
     std::vector<int> all;
     for (const Range& range : ranges_)

@@ -38,6 +38,7 @@ struct ClassParams {
   Rates rates;
   double share = 0.0;
   std::string name;
+  bool looks_up = false;
 };
 const config::Fields<ClassParams>& class_fields() {
   using P = ClassParams;
@@ -45,6 +46,9 @@ const config::Fields<ClassParams>& class_fields() {
       {&P::rates, rate_fields()},
       {"share", &P::share, "share of all requests that are of this class", config::between(0, 1), config::required},
       {"name", &P::name, "name of the class in the output; default: its number, from 1"},
+      {"drafter", &P::looks_up,
+       "what drafts for the class: the server's draft, or a look-up in the request's own text, which takes no pass",
+       config::one_of<bool>({{"server", false}, {"ngram", true}})},
   };
   return fields;
 }
@@ -229,7 +233,7 @@ std::optional<StatedAcceptance> read_acceptance(const config::Value& value, Diag
     if (diagnostics.list().size() != before) return std::nullopt;
     std::vector<spec::ContextRates> contexts = read_contexts(params.by_context, diagnostics);
     if (diagnostics.list().size() != before) return std::nullopt;
-    classes.push_back({1.0, contexts.front().rates, true, "", std::move(contexts)});
+    classes.push_back({1.0, contexts.front().rates, true, "", false, std::move(contexts)});
     scale(classes, kept);
     return ClassRates{std::move(classes)};
   }
@@ -240,7 +244,7 @@ std::optional<StatedAcceptance> read_acceptance(const config::Value& value, Diag
       if (diagnostics.list().size() != before) return std::nullopt;
       const ClassParams one = class_fields().read(own);
       share += one.share;
-      classes.push_back({share, read_rates(own, one.rates, diagnostics), own.has("alpha"), one.name});
+      classes.push_back({share, read_rates(own, one.rates, diagnostics), own.has("alpha"), one.name, one.looks_up});
     }
     if (diagnostics.list().size() == before && std::abs(share - 1.0) > 1e-9)
       diagnostics.add(arguments.where("classes"), fmt::format("the shares of the classes add to {:g}, allowed: 1", share));

@@ -2,11 +2,23 @@
 
 #include "sim/serving/serve/server.h"
 
+#include <algorithm>
 #include <cmath>
 #include <tuple>
 #include <utility>
 
 namespace specsim::serve {
+
+void RoutedReplicas::add(Server* server) {
+  servers_.push_back(server);
+  waiting_.push_back(server->waiting());
+  in_system_.push_back(server->in_system());
+}
+
+void RoutedReplicas::update(std::size_t replica) {
+  waiting_[replica] = servers_[replica]->waiting();
+  in_system_[replica] = servers_[replica]->in_system();
+}
 
 namespace {
 
@@ -14,20 +26,19 @@ class RoundRobin final : public Routing {
  public:
   [[nodiscard]] bool blind() const override { return true; }
   [[nodiscard]] std::uint32_t replica(arrivals::RequestId request, const arrivals::RequestTrace& /*workload*/,
-                                      std::span<Server* const> servers) const override {
-    return request % static_cast<std::uint32_t>(servers.size());
+                                      const RoutedReplicas& replicas) const override {
+    return request % replicas.size();
   }
 };
 
 // Among the replicas with the smallest figure it takes turns, by the number of the request: otherwise the first of equally idle
 // replicas would get everything.
 template <class Figure>
-std::uint32_t smallest(arrivals::RequestId request, std::span<Server* const> servers, const Figure& figure) {
-  const auto count = static_cast<std::uint32_t>(servers.size());
+std::uint32_t smallest(arrivals::RequestId request, std::uint32_t count, const Figure& figure) {
   std::uint32_t best = request % count;
   for (std::uint32_t i = 1; i < count; ++i) {
     const std::uint32_t other = (request + i) % count;
-    if (figure(*servers[other]) < figure(*servers[best])) best = other;
+    if (figure(other) < figure(best)) best = other;
   }
   return best;
 }
@@ -35,16 +46,22 @@ std::uint32_t smallest(arrivals::RequestId request, std::span<Server* const> ser
 class LeastLoaded final : public Routing {
  public:
   [[nodiscard]] std::uint32_t replica(arrivals::RequestId request, const arrivals::RequestTrace& /*workload*/,
-                                      std::span<Server* const> servers) const override {
-    return smallest(request, servers, [](const Server& server) { return server.in_system(); });
+                                      const RoutedReplicas& replicas) const override {
+    const std::span<const std::uint32_t> loads = replicas.in_system();
+    const std::uint32_t least = *std::min_element(loads.begin(), loads.end());
+    const auto turn = loads.begin() + request % replicas.size();
+    auto found = std::find(turn, loads.end(), least);
+    if (found == loads.end()) found = std::find(loads.begin(), turn, least);
+    return static_cast<std::uint32_t>(found - loads.begin());
   }
 };
 
 class ShortestQueue final : public Routing {
  public:
   [[nodiscard]] std::uint32_t replica(arrivals::RequestId request, const arrivals::RequestTrace& /*workload*/,
-                                      std::span<Server* const> servers) const override {
-    return smallest(request, servers, [](const Server& server) { return std::pair(server.waiting(), server.in_system()); });
+                                      const RoutedReplicas& replicas) const override {
+    return smallest(request, replicas.size(),
+                    [&](std::uint32_t i) { return std::pair(replicas.waiting()[i], replicas.in_system()[i]); });
   }
 };
 
@@ -55,15 +72,15 @@ class PrefixAffinity final : public Routing {
   explicit PrefixAffinity(double load_factor) : load_factor_(load_factor) {}
   [[nodiscard]] bool by_prefix() const override { return true; }
   [[nodiscard]] std::uint32_t replica(arrivals::RequestId request, const arrivals::RequestTrace& workload,
-                                      std::span<Server* const> servers) const override {
+                                      const RoutedReplicas& replicas) const override {
     double all = 1.0;  // including this one
-    for (const Server* const server : servers) all += server->in_system();
-    const double most = std::ceil(load_factor_ * all / static_cast<double>(servers.size()));
+    for (const std::uint32_t one : replicas.in_system()) all += one;
+    const double most = std::ceil(load_factor_ * all / replicas.size());
     const arrivals::Request& asked = workload.requests[request];
-    return smallest(request, servers, [&](const Server& server) {
-      const bool full = server.in_system() + 1.0 > most;
-      const std::uint32_t unknown = asked.hashes - server.known_hashes(asked);
-      return std::tuple(full, full ? 0 : unknown, server.in_system());
+    return smallest(request, replicas.size(), [&](std::uint32_t i) {
+      const bool full = replicas.in_system()[i] + 1.0 > most;
+      const std::uint32_t unknown = asked.hashes - replicas.server(i).known_hashes(asked);
+      return std::tuple(full, full ? 0 : unknown, replicas.in_system()[i]);
     });
   }
 

@@ -96,6 +96,22 @@ std::vector<std::string> Scheduler::idle_sentences(const RequestTraits& traits, 
   return lines;
 }
 
+std::uint32_t Scheduler::steps_in_pool(const EngineState& state, const Step& last, std::uint32_t steps, std::uint32_t slots) {
+  const BlockPool& pool = *state.pool;
+  if (pool.unlimited()) return steps;
+  const auto needed = [&] {
+    std::uint64_t blocks = 0;
+    for (const Item& item : last.items) {
+      const Sequence& sequence = state.at(item.request);
+      const std::uint32_t most = pool.blocks_for(sequence.computed + std::uint64_t{steps} * item.rows + slots);
+      blocks += most > sequence.held ? most - sequence.held : 0;
+    }
+    return blocks;
+  };
+  while (steps > 0 && needed() > pool.free()) steps /= 2;
+  return steps;
+}
+
 void Scheduler::forget_finished(const EngineState& state) {
   std::erase_if(running_, [&](arrivals::RequestId id) { return state.at(id).status == Status::finished; });
 }

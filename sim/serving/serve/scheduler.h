@@ -172,6 +172,12 @@ struct RunningLimit {
   std::string_view unset;  // the parameter and flag that would raise it, if it was not set; "" if it was
 };
 
+// The steps after the scheduled ones, as long as no request arrives.
+struct SameSteps {
+  std::uint32_t steps = 0;  // that certainly have the same sequences with as many rows, whatever is accepted
+  std::uint32_t slots = 0;  // that each of their sequences has blocks for, beyond its computed tokens
+};
+
 class Scheduler {
  public:
   Scheduler() = default;
@@ -208,6 +214,11 @@ class Scheduler {
   // Applies the results of a step: drops rejected drafts, adds tokens, ends sequences. `finished` gets those that end, in the
   // step's order.
   virtual void update(EngineState& state, const Step& step, std::vector<arrivals::RequestId>& finished) = 0;
+  // `last`: the step that was scheduled last. Its sequences decode, each with as many rows, and so do those of the step that
+  // runs.
+  [[nodiscard]] virtual SameSteps same_steps(const EngineState& /*state*/, const Step& /*last*/) const { return {}; }
+  // So many of these steps were done without schedule() and update().
+  virtual void skipped(std::uint32_t /*steps*/) {}
   [[nodiscard]] std::uint32_t waiting() const { return static_cast<std::uint32_t>(waiting_.size()); }
   [[nodiscard]] virtual std::uint32_t running() const { return static_cast<std::uint32_t>(running_.size()); }
 
@@ -226,6 +237,9 @@ class Scheduler {
   // option that keeps prefixes if `caching`.
   [[nodiscard]] static std::vector<std::string> idle_sentences(const RequestTraits& traits, const char* policy, bool by_priority,
                                                                const char* cache, bool caching);
+  // As many of `steps` steps as the pool has blocks for, if each sequence of `last` takes at most its rows and `slots` more.
+  [[nodiscard]] static std::uint32_t steps_in_pool(const EngineState& state, const Step& last, std::uint32_t steps,
+                                                   std::uint32_t slots);
   // Removes sequences that have ended from the running ones.
   void forget_finished(const EngineState& state);
   // update() for schedulers in which a sequence only ends by its own length. `give_back` frees the blocks of one that ends.

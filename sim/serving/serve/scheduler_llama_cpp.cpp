@@ -68,8 +68,9 @@ class LlamaCpp final : public Scheduler {
       Sequence& sequence = state.at(slots_[slot]);
       const std::uint32_t drafts = drafts_of(slots_[slot], sequence, draft_length, state);
       if (drafts > 0) {
-        step.sequential_drafts.push_back({sequence.tokens() - draft_has_[slot], draft_has_[slot], drafts});
-        draft_has_[slot] = sequence.tokens() + drafts - 1;
+        const bool looked_up = state.acceptance->looks_up(slots_[slot]);
+        step.sequential_drafts.push_back({sequence.tokens() - draft_has_[slot], draft_has_[slot], drafts, looked_up});
+        if (!looked_up) draft_has_[slot] = sequence.tokens() + drafts - 1;
       }
       step.items.push_back({slots_[slot], 1 + drafts, drafts, 0, false, true, 0});
       rows += 1 + drafts;

@@ -129,6 +129,25 @@ class Sglang final : public Scheduler {
     forget_finished(state);
   }
 
+  [[nodiscard]] SameSteps same_steps(const EngineState& state, const Step& last) const override {
+    if (state.pool->caches() || chunked_ || !waiting_.empty() || last.items.size() != running_.size()) return {};
+    const std::uint32_t rows = last.items.front().rows;
+    std::uint32_t tokens = options_.max_model_len;  // that each sequence may get, rejected ones included
+    for (const Item& item : last.items) {
+      const Sequence& sequence = state.at(item.request);
+      if (sequence.status != Status::running || sequence.computed + 1 != sequence.tokens() + rows) return {};
+      tokens = std::min({tokens, sequence.output - sequence.emitted - 1, options_.max_model_len - sequence.tokens() - 1});
+    }
+    const std::uint32_t slots = width(state) - rows;
+    return {steps_in_pool(state, last, tokens / rows, slots), slots};
+  }
+  void skipped(std::uint32_t steps) override {
+    for (std::uint32_t step = 0; step < steps; ++step) {
+      ratio_ = std::max(last_ratio_, ratio_ - (first_ratio_ - last_ratio_) / kDecaySteps);
+      if (++steps_unreceiving_ >= options_.scheduler_recv_interval) steps_unreceiving_ = 0;
+    }
+  }
+
  private:
   // Most requests that run at once.
   [[nodiscard]] std::size_t most_running(const EngineState& state) const {

@@ -93,6 +93,25 @@ class VllmV1 final : public Scheduler {
     }
   }
 
+  // Every condition that leads schedule_running() away from the usual step of a decoding sequence is some tokens ahead.
+  [[nodiscard]] SameSteps same_steps(const EngineState& state, const Step& last) const override {
+    if (state.pool->caches() || !waiting_.empty() || last.items.size() != running_.size()) return {};
+    const std::uint32_t rows = last.items.front().rows;
+    if (options_.long_prefill_token_threshold > 0 && rows > options_.long_prefill_token_threshold) return {};
+    const std::uint32_t in_flight = options_.asynchronous ? 2 * rows : 0;
+    std::uint32_t tokens = options_.max_model_len;  // that each sequence may get, rejected ones included
+    for (const Item& item : last.items) {
+      const Sequence& sequence = state.at(item.request);
+      const std::uint32_t end = options_.asynchronous ? std::min(sequence.output, sequence.limit - 1) : sequence.output;
+      if (sequence.status != Status::running || sequence.placeholders != in_flight || sequence.emitted >= end ||
+          sequence.computed + 1 != sequence.tokens() + (options_.asynchronous ? in_flight : rows) ||
+          std::uint64_t{sequence.computed} + state.lookahead >= options_.max_model_len)
+        return {};
+      tokens = std::min({tokens, end - sequence.emitted - 1, options_.max_model_len - state.lookahead - sequence.computed - 1});
+    }
+    return {steps_in_pool(state, last, tokens / rows, state.lookahead), state.lookahead};
+  }
+
   void update(EngineState& state, const Step& step, std::vector<arrivals::RequestId>& finished) override {
     const std::size_t before = finished.size();
     const bool asynchronous = options_.asynchronous;

@@ -99,6 +99,7 @@ void Server::begin_steps(arrivals::Picoseconds now) {
 void Server::sum_draft_rows() {
   draft_rows_.clear();
   for (const Item& item : current_.items) {
+    if (parts_.acceptance->looks_up(item.request)) continue;
     const std::uint32_t emitted = item.emits ? item.emitted_before + item.accepted + 1 : 0;
     const std::uint32_t rows = item.emits ? state_.drafts(item.request, emitted, current_.draft_length)
                                           : state_.drafts_ahead(item.request, current_.draft_length);
@@ -231,12 +232,18 @@ void Server::compose() {
   prefill_rows_ = prefill_rows;
   verified_drafts_ = draft_rows;
   uniform_ = uniform;
+  rows_each_ = first_rows;
+  decoding_cached_ = decoding_cached;
+  cached_after_ = decoding_cached + rows - rejected;
 }
 
 StepTime Server::step_time() const {
-  return current_.drafts_sequentially
-             ? parts_.latency->sequential_time(work_, current_.sequential_drafts, current_.batch_rows, current_.pass_rows)
-             : parts_.latency->time(work_, current_.draft_length);
+  if (current_.drafts_sequentially)
+    return parts_.latency->sequential_time(work_, current_.sequential_drafts, current_.batch_rows, current_.pass_rows);
+  if (uniform_ && work_.draft_rows == nullptr && !parts_.in_step)
+    return parts_.latency->decoding_time(static_cast<std::uint32_t>(current_.items.size()), rows_each_, decoding_cached_,
+                                         cached_after_, current_.draft_length);
+  return parts_.latency->time(work_, current_.draft_length);
 }
 
 void Server::run(arrivals::Picoseconds now) {
@@ -350,15 +357,19 @@ void Server::observe_shared_rounds(const std::vector<arrivals::RequestId>& finis
   ended_ = finished;
 }
 
+// The gaps of sequences that got a chunk when this step began and at its end, up to chunks of `largest` tokens.
+void Server::add_common_gaps(std::uint32_t largest) {
+  for (std::uint32_t tokens = 1; tokens <= largest; ++tokens)
+    if (common_gap_[tokens] > 0) add_gap({time_.total(), tokens, std::exchange(common_gap_[tokens], 0)});
+}
+
 void Server::finish_step(arrivals::Picoseconds now, std::vector<arrivals::RequestId>& finished) {
   state_.now = now;
   wakes_ = arrivals::kNever;
   if (idle()) return;
   parts_.scheduler->update(state_, current_, finished);
   account(now);
-  for (std::uint32_t tokens = 1; tokens <= largest_chunk_; ++tokens)
-    if (common_gap_[tokens] > 0) add_gap({time_.total(), tokens, std::exchange(common_gap_[tokens], 0)});
-  largest_chunk_ = 0;
+  add_common_gaps(std::exchange(largest_chunk_, 0));
   if (parts_.policy) {
     std::size_t longest = 0;
     std::uint32_t sequences = 0;
@@ -383,6 +394,113 @@ void Server::finish_step(arrivals::Picoseconds now, std::vector<arrivals::Reques
   std::swap(current_, queued_);
   has_queued_ = false;
   begin_pass(now);
+}
+
+// How the next steps go on without a scheduler, a policy or an observer; no steps if these have anything to do.
+SameSteps Server::same_steps() const {
+  if (observer_ != nullptr || parts_.in_step || mixed_ || !uniform_ || rounds_ != nullptr || state_.uneven ||
+      current_.drafts_sequentially || (parts_.policy && !parts_.policy->by_requests_alone()))
+    return {};
+  const bool ahead = parts_.scheduler->asynchronous();
+  if (ahead && !has_queued_) return {};
+  const Step& last = ahead ? queued_ : current_;
+  if (last.items.size() != current_.items.size() || last.waiting != 0) return {};
+  const std::uint32_t drafts = rows_each_ - 1;
+  for (const Step* const step : {&current_, &last})
+    if (step->draft_length != static_cast<int>(drafts) || step->loaded_at != 0) return {};
+  for (std::size_t i = 0; i < current_.items.size(); ++i) {
+    const Item& now = current_.items[i];
+    const Item& next = last.items[i];
+    const Sequence& sequence = state_.at(now.request);
+    if (!now.emits || now.drafts != drafts || sequence.since != began_ || sequence.last_token != began_ ||
+        next.request != now.request || next.prefill || !next.emits || next.drafts != drafts || next.rows != rows_each_)
+      return {};
+  }
+  return parts_.scheduler->same_steps(state_, last);
+}
+
+// The step of `item` has ended and the next one begins: takes its tokens, and draws how many drafts of the next one are accepted.
+std::uint32_t Server::take_accepted(Sequence& sequence, Item& item) {
+  const std::uint32_t got = item.accepted + 1;
+  ++common_gap_[got];
+  sequence.emitted += got;
+  sequence.computed += got;
+  sequence.accepted += item.accepted;
+  if (item.drafts > 0) item.accepted = parts_.acceptance->accepted(item.request, sequence.emitted, item.drafts);
+  return item.accepted;
+}
+
+void Server::decode_same(const SameSteps& same, arrivals::Picoseconds limit) {
+  BlockPool& pool = *parts_.pool;
+  const bool limited = !pool.unlimited();
+  const std::uint64_t block = pool.block_tokens();
+  const auto sequences = static_cast<std::uint32_t>(current_.items.size());
+  StepTime spent;
+  std::uint32_t steps = 0;
+  for (; steps < same.steps && ends_ < limit; ++steps) {
+    spent.target += time_.target;
+    spent.draft += time_.draft;
+    std::uint32_t accepted = 0;
+    for (Item& item : current_.items) {
+      Sequence& sequence = state_.at(item.request);
+      accepted += take_accepted(sequence, item);
+      if (!limited || std::uint64_t{sequence.computed} + same.slots <= sequence.held * block) continue;
+      const std::uint32_t more = pool.blocks_for(std::uint64_t{sequence.computed} + same.slots) - sequence.held;
+      pool.take(more);
+      sequence.held += more;
+    }
+    add_common_gaps(rows_each_);
+    // A step that is scheduled ahead was scheduled before these blocks were taken.
+    current_.free_blocks = has_queued_ ? std::exchange(queued_.free_blocks, pool.free()) : pool.free();
+    decoding_cached_ = cached_after_;
+    cached_after_ += sequences + accepted;
+    const arrivals::Picoseconds now = ends_;
+    time_ = step_time();
+    run(now);
+  }
+  for (Item& item : current_.items) {
+    Sequence& sequence = state_.at(item.request);
+    item.emitted_before = sequence.emitted;
+    sequence.spent[static_cast<std::size_t>(Cause::decode)] += spent.target;
+    sequence.spent[static_cast<std::size_t>(Cause::draft)] += spent.draft;
+    sequence.rounds += steps;
+    sequence.drafted += steps * item.drafts;
+    sequence.since = sequence.last_token = began_;
+  }
+  parts_.scheduler->skipped(steps);
+}
+
+void Server::decode_until(arrivals::Picoseconds limit) {
+  limit = std::min(limit, arrivals::kLastMoment);
+  while (ends_ < limit) {
+    const SameSteps same = same_steps();
+    if (same.steps == 0) return;
+    decode_same(same, limit);
+  }
+}
+
+// Plays the steps that decode_same() will do, without doing them.
+arrivals::Picoseconds Server::quiet_until() {
+  if (idle()) return wakes_;
+  const SameSteps same = same_steps();
+  if (same.steps == 0) return ends_;
+  const auto sequences = static_cast<std::uint32_t>(current_.items.size());
+  played_.clear();
+  for (const Item& item : current_.items) played_.push_back({state_.at(item.request).emitted, item.accepted});
+  arrivals::Picoseconds until = ends_;
+  std::uint64_t cached_after = cached_after_;
+  for (std::uint32_t step = 0; step < same.steps && until < arrivals::kLastMoment; ++step) {
+    const std::uint64_t cached = cached_after;
+    cached_after += sequences;
+    for (std::size_t i = 0; i < played_.size() && rows_each_ > 1; ++i) {
+      SequenceRound& round = played_[i];
+      round.emitted += round.accepted + 1;
+      round.accepted = parts_.acceptance->accepted(current_.items[i].request, round.emitted, rows_each_ - 1);
+      cached_after += round.accepted;
+    }
+    until += parts_.latency->decoding_time(sequences, rows_each_, cached, cached_after, current_.draft_length).total();
+  }
+  return until;
 }
 
 }  // namespace specsim::serve

@@ -96,6 +96,12 @@ class Server {
   void finish_step(arrivals::Picoseconds now, std::vector<arrivals::RequestId>& finished);
   // Called after finish_step, and when a request arrives at an idle engine: schedules the next computations.
   void begin_steps(arrivals::Picoseconds now);
+  // Ends the steps that end before `limit` and begins the next ones, as long as they have the same sequences. If no request
+  // arrives before `limit`, the results are those of finish_step() and begin_steps().
+  void decode_until(arrivals::Picoseconds limit);
+  // Until when the steps certainly have the same sequences, if no request arrives: the end of the last one that has, at least
+  // next().
+  [[nodiscard]] arrivals::Picoseconds quiet_until();
   // For an engine in step with others, after begin_steps(). scheduled_rows(): rows of the scheduled step, 0 if there is none;
   // `together_with()`: how long it takes together with the others' rows; begin_together(): the step begins, and ends with the
   // slowest engine.
@@ -107,11 +113,14 @@ class Server {
   [[nodiscard]] std::uint32_t in_system() const { return parts_.scheduler->waiting() + parts_.scheduler->running(); }
   [[nodiscard]] ServerTotals totals() const;
   [[nodiscard]] const std::vector<Gap>& gaps() const { return gaps_; }
-  void clear_gaps() { gaps_.clear(); }
+  void swap_gaps(std::vector<Gap>& gaps) { gaps_.swap(gaps); }
   [[nodiscard]] const BlockPool& pool() const { return *parts_.pool; }
 
  private:
   void begin_pass(arrivals::Picoseconds now);
+  [[nodiscard]] SameSteps same_steps() const;
+  void decode_same(const SameSteps& same, arrivals::Picoseconds limit);
+  [[nodiscard]] std::uint32_t take_accepted(Sequence& sequence, Item& item);
   void compose();
   void recompute_draft(const Item& item, std::uint32_t before);
   void share_rows();
@@ -123,6 +132,11 @@ class Server {
   void account(arrivals::Picoseconds now);
   void account_chunk(Sequence& sequence, std::uint32_t got, arrivals::Picoseconds now);
   void add_gap(const Gap& gap);
+  void add_common_gaps(std::uint32_t largest);
+  struct SequenceRound {
+    std::uint32_t emitted = 0;
+    std::uint32_t accepted = 0;
+  };
 
   std::uint32_t index_;
   Parts parts_;
@@ -141,7 +155,10 @@ class Server {
   StepWork work_;
   std::uint32_t prefill_rows_ = 0;
   std::uint32_t verified_drafts_ = 0;
-  bool uniform_ = true;
+  bool uniform_ = true;  // it only decodes, this many rows of each sequence, after so many cached tokens of all
+  std::uint32_t rows_each_ = 0;
+  std::uint64_t decoding_cached_ = 0;
+  std::uint64_t cached_after_ = 0;
   ServerTotals totals_;
   std::vector<Gap> gaps_;
   std::vector<std::uint32_t> common_gap_;  // [tokens]: sequences that got a chunk when this step began and get another at its end
@@ -157,6 +174,7 @@ class Server {
   std::vector<std::uint32_t> of_chains_;    // [chain]: drafts that are verified
   std::vector<std::uint32_t> taken_;        // [chain]: drafts that are accepted
   std::vector<arrivals::RequestId> ended_;  // with the step before
+  std::vector<SequenceRound> played_;       // by quiet_until()
 };
 
 }  // namespace specsim::serve

@@ -23,7 +23,7 @@ struct Transit {
 // Engines of one kind: when their steps end, and which may begin one.
 struct Engines {
   std::vector<std::unique_ptr<Server>> servers;
-  std::vector<Server*> routed;  // the same, for the routing
+  RoutedReplicas routed;  // the same, for the routing
   Moments moments{1};
   std::vector<std::size_t> touched;    // a step ended, or an idle engine got a request
   std::vector<std::uint32_t> batches;  // [engine]: requests in its running step
@@ -32,13 +32,14 @@ struct Engines {
 
   void set_up() {
     moments = Moments(servers.size());
-    for (const std::unique_ptr<Server>& one : servers) routed.push_back(one.get());
+    for (const std::unique_ptr<Server>& one : servers) routed.add(one.get());
     batches.resize(servers.size());
   }
 
   // An engine's step has begun, or it is idle.
   void began(std::size_t engine) {
     moments.set(engine, servers[engine]->next());
+    routed.update(engine);
     batch -= batches[engine];
     batches[engine] = servers[engine]->batch();
     batch += batches[engine];
@@ -83,7 +84,14 @@ class Run {
 
   SimulationResult run() {
     constexpr std::uint64_t kLookEvery = 4096;  // steps between looks at the stop flag
+    const bool alone = decode_.servers.size() == 1 && prefill_.servers.empty();
     for (std::uint64_t turn = 0;; ++turn) {
+      if (alone) {
+        Server& server = *decode_.servers.front();
+        server.decode_until(setting_.horizon == arrivals::kNever ? next_request()
+                                                                 : std::min(next_request(), setting_.horizon + 1));
+        decode_.moments.set(0, server.next());
+      }
       const arrivals::Picoseconds now = next_moment();
       if (now == arrivals::kNever || now > setting_.horizon) break;
       check_moment(now);
@@ -127,12 +135,16 @@ class Run {
   }
 
  private:
-  [[nodiscard]] arrivals::Picoseconds next_moment() const {
+  // When the next request is sent or comes to an engine.
+  [[nodiscard]] arrivals::Picoseconds next_request() const {
     arrivals::Picoseconds now = transit_.empty() ? arrivals::kNever : transit_.front().arrives;
     const arrivals::Picoseconds sent = client_.next();
     if (sent != arrivals::kNever) now = std::min(now, setting_.frontend == 0 ? sent : std::min(sent + setting_.frontend, now));
     if (!on_link_.empty()) now = std::min(now, on_link_.front().arrives);
-    return std::min({now, decode_.moments.earliest(), prefill_.moments.earliest()});
+    return now;
+  }
+  [[nodiscard]] arrivals::Picoseconds next_moment() const {
+    return std::min({next_request(), decode_.moments.earliest(), prefill_.moments.earliest()});
   }
 
   // Ends the steps that end now, in the order of the engines, and calls `ended` for each with the requests that ended with it.
@@ -143,6 +155,7 @@ class Run {
       ended_.clear();
       engines.servers[i]->finish_step(now, ended_);
       engines.moments.set(i, engines.servers[i]->next());
+      engines.routed.update(i);
       engines.touched.push_back(i);
       std::sort(ended_.begin(), ended_.end());
       ended();
@@ -223,6 +236,7 @@ class Run {
     if (decode_.servers.size() > 1 && &engines == &decode_) result_.replica_of[request] = replica;
     if (servers.size() > 1 && setting_.routing->by_prefix()) servers[replica]->remember(workload_.requests[request]);
     servers[replica]->arrive(request, now);
+    engines.routed.update(replica);
     if (servers[replica]->idle()) engines.touched.push_back(replica);
   }
 

@@ -34,7 +34,7 @@ class Stream {
                            {},
                            0,
                            0});
-    for (const Replica& one : replicas_) servers_.push_back(one.server.get());
+    for (const Replica& one : replicas_) routed_.add(one.server.get());
   }
 
   StreamedRun run() {
@@ -88,11 +88,21 @@ class Stream {
     replica.server->arrive(request, now);
   }
 
+  // Moves the server's gaps to the figures.
+  static void take_gaps(Replica& replica, std::vector<Gap>& gaps) {
+    replica.server->swap_gaps(gaps);
+    replica.figures.add_gaps(gaps);
+    gaps.clear();
+  }
+
   // One replica from here to `until`, with these of its requests, which arrive before.
   void advance(Replica& replica, const std::vector<arrivals::RequestId>& mine, arrivals::Picoseconds until) {
+    thread_local std::vector<Gap> gaps;  // all replicas of a thread use the same memory, which stays in its cache
+    replica.server->swap_gaps(gaps);
     std::size_t at = 0;
     while (true) {
       const arrivals::Picoseconds comes = at < mine.size() ? sequences_[mine[at]].sent + setting_.frontend : arrivals::kNever;
+      replica.server->decode_until(std::min(comes, until));
       const arrivals::Picoseconds now = std::min(comes, replica.server->next());
       if (now >= until) break;
       check_moment(now);
@@ -104,8 +114,7 @@ class Stream {
       }
       if (touched) replica.server->begin_steps(now);
     }
-    replica.figures.add_gaps(replica.server->gaps());
-    replica.server->clear_gaps();
+    take_gaps(replica, gaps);
   }
 
   void each_by_itself(std::size_t first, const std::vector<arrivals::Request>& block, arrivals::Picoseconds until) {
@@ -113,25 +122,40 @@ class Stream {
     for (auto& list : mine_) list.clear();
     for (std::size_t i = 0; i < block.size(); ++i) {
       const auto request = static_cast<arrivals::RequestId>(first + i);
-      mine_[replicas_.size() == 1 ? 0 : setting_.routing->replica(request, nothing_, servers_)].push_back(request);
+      mine_[replicas_.size() == 1 ? 0 : setting_.routing->replica(request, nothing_, routed_)].push_back(request);
     }
     for_each(replicas_.size(), stream_.threads, [&](std::size_t i) { advance(replicas_[i], mine_[i], until); });
   }
 
-  // Ends all steps that end before `until`, and begins the next ones.
+  // Until moments_[replica] no count that a routing sees changes there, unless it gets a request. Its steps up to then may be
+  // done later.
+  void began(std::size_t replica) {
+    moments_.set(replica, replicas_[replica].server->quiet_until());
+    routed_.update(replica);
+  }
+
+  // Ends the steps of a replica that end before `now` or, if one does, now.
+  bool catch_up(Replica& replica, arrivals::Picoseconds now) {
+    replica.server->decode_until(now);
+    if (replica.server->next() != now) return false;
+    finish_step(replica, now);
+    return true;
+  }
+
+  // Brings all replicas to `until`, as far as a routing sees them.
   void advance_all(arrivals::Picoseconds until) {
     while (moments_.earliest() < until) {
       const std::size_t i = moments_.first();
       const arrivals::Picoseconds now = moments_.earliest();
       check_moment(now);
-      finish_step(replicas_[i], now);
+      catch_up(replicas_[i], now);
       replicas_[i].server->begin_steps(now);
-      moments_.set(i, replicas_[i].server->next());
+      began(i);
     }
   }
 
   void together(std::size_t first, const std::vector<arrivals::Request>& block, arrivals::Picoseconds until) {
-    std::vector<std::size_t> touched;
+    std::vector<std::size_t> touched;  // a step ended, or an idle engine got a request
     for (std::size_t at = 0; at < block.size();) {
       const arrivals::Picoseconds now = block[at].due + setting_.frontend;
       check_moment(now);
@@ -139,28 +163,32 @@ class Stream {
       touched.clear();
       while (moments_.earliest() == now) {
         const std::size_t i = moments_.first();
-        finish_step(replicas_[i], now);
+        catch_up(replicas_[i], now);
         moments_.set(i, replicas_[i].server->next());
+        routed_.update(i);
         touched.push_back(i);
       }
       for (; at < block.size() && block[at].due + setting_.frontend == now; ++at) {
         const auto request = static_cast<arrivals::RequestId>(first + at);
-        const std::uint32_t i = setting_.routing->replica(request, nothing_, servers_);
+        const std::uint32_t i = setting_.routing->replica(request, nothing_, routed_);
+        const bool ended = catch_up(replicas_[i], now);
         arrive(replicas_[i], request, now);
-        if (replicas_[i].server->idle()) touched.push_back(i);
+        if (ended || replicas_[i].server->idle())
+          touched.push_back(i);
+        else
+          began(i);
+        routed_.update(i);
       }
       std::sort(touched.begin(), touched.end());
       touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
       for (const std::size_t i : touched) {
         replicas_[i].server->begin_steps(now);
-        moments_.set(i, replicas_[i].server->next());
+        began(i);
       }
     }
     advance_all(until);
-    for (Replica& one : replicas_) {
-      one.figures.add_gaps(one.server->gaps());
-      one.server->clear_gaps();
-    }
+    std::vector<Gap> gaps;
+    for (Replica& one : replicas_) take_gaps(one, gaps);
   }
 
   // Gives back the memory of requests that ended, among the first `made`.
@@ -202,7 +230,7 @@ class Stream {
   const arrivals::RequestTrace nothing_;  // no request has hashes
   SlidingArray<Sequence> sequences_;      // [request]
   std::vector<Replica> replicas_;
-  std::vector<Server*> servers_;  // those of the replicas, for the routing
+  RoutedReplicas routed_;
   Moments moments_;
   std::vector<std::vector<arrivals::RequestId>> mine_;  // [replica]: requests of the block
 };

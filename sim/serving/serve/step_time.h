@@ -5,7 +5,10 @@
 #include "sim/hardware/latency/cost_model.h"
 #include "sim/hardware/latency/energy.h"
 #include "sim/serving/arrivals/request_trace.h"
+#include "sim/serving/serve/time_memo.h"
 
+#include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace specsim::serve {
@@ -54,6 +57,7 @@ struct SequentialDraft {
   std::uint32_t first_rows = 1;
   std::uint32_t cached = 0;
   std::uint32_t drafts = 1;
+  bool looked_up = false;  // no pass drafts for it
 };
 
 struct StepTime {
@@ -75,6 +79,10 @@ class StepLatency {
         draft_gpus_(cost::draft_gpus_per_target_gpu(cost)) {}
   // The time of a step at whose end `draft_length` draft tokens are made for the next one.
   [[nodiscard]] StepTime time(const StepWork& work, int draft_length) const;
+  // The same bits for a step that only decodes, `rows_each` rows for each of its sequences, with these tokens cached before it
+  // and after it, in all. Few sequences have the same tokens again and again: their times are kept.
+  [[nodiscard]] StepTime decoding_time(std::uint32_t sequences, std::uint32_t rows_each, std::uint64_t cached,
+                                       std::uint64_t cached_after, int draft_length) const;
   // The time of a step whose sequences draft one after another, at batch 1, before the target computes its rows: in batches of at
   // most `batch_rows`, each in passes of at most `pass_rows`.
   [[nodiscard]] StepTime sequential_time(const StepWork& work, const std::vector<SequentialDraft>& drafts, double batch_rows,
@@ -96,6 +104,12 @@ class StepLatency {
     parts.draft += pass.total();
     parts.work_joules += draft_gpus_ * pass.work_joules;
   }
+  // parts() without the later passes of a draft that drafts token by token; the same, kept by `kind` and `tokens`, if they
+  // determine `work()`; and those passes.
+  [[nodiscard]] Parts first_parts(const StepWork& work, int draft_length) const;
+  template <class Work>
+  [[nodiscard]] Parts kept_parts(std::uint32_t kind, std::uint64_t tokens, int draft_length, const Work& work) const;
+  void add_later_passes(double sequences, double cached_after, int draft_length, Parts& parts) const;
   // Adds the draft's passes by StepWork::draft_rows.
   void add_passes(const StepWork& work, Parts& parts) const;
 
@@ -104,6 +118,7 @@ class StepLatency {
   HostTime host_;
   bool keeps_draft_;
   double draft_gpus_;
+  std::unique_ptr<TimeMemo> memo_ = std::make_unique<TimeMemo>();
 };
 
 }  // namespace specsim::serve

@@ -34,7 +34,7 @@ StepTime StepLatency::sequential_time(const StepWork& work, const std::vector<Se
   const auto add = [&](const cost::PassTime& pass) { add_draft(pass, parts); };
   for (const SequentialDraft& one : drafts) {
     parts.draft += cost_->round_overhead(1.0) + cost_->link_seconds(1.0, one.drafts + 1.0);
-    if (method_ == DraftMethod::ngram) continue;
+    if (method_ == DraftMethod::ngram || one.looked_up) continue;
     add(cost_->draft_pass({1.0, static_cast<double>(one.cached)}, 0, one.first_rows - 1.0));
     for (std::uint32_t j = 1; j < one.drafts; ++j)
       add(cost_->draft_pass({1.0, static_cast<double>(one.cached + one.first_rows) - 1.0}, static_cast<int>(j), 0.0));
