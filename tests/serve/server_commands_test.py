@@ -43,7 +43,7 @@ DEPLOYMENTS = [
     (["--hardware", "h200-sxm", "--target", "gemma-4-31b", "--draft", "gemma-4-31b-assistant"],
      {"vLLM": ['"method": "mtp", "model": "<path of gemma-4-31b-assistant>"'], "SGLang": ["--speculative-algorithm NEXTN --speculative-draft-model-path"],
       "llama.cpp": ["--spec-type draft-mtp --model-draft"], "TensorRT-LLM": ["decoding_type: MTP, speculative_model"]}),
-    (["--hardware", "h200-sxm", "--target", "{preset: deepseek-v3, tensor_parallel: 8}", "--draft", "none"], {"vLLM": ["--tensor-parallel-size 8"], "llama.cpp": None}),
+    (["--hardware", "h200-sxm", "--target", "deepseek-v3", "--tensor-parallel", "8", "--draft", "none"], {"vLLM": ["--tensor-parallel-size 8"], "llama.cpp": None}),
     (["--hardware", "h100-sxm", "--target", "gemma-3-12b", "--draft", "gemma-3-1b"], {"vLLM": None, "SGLang": None, "llama.cpp": ["draft-simple"]}),
     (["--hardware", "tpu-v4", "--target", "llama-3.2-1b", "--draft", "none"], {"vLLM": None, "SGLang": None, "llama.cpp": None, "TensorRT-LLM": None}),
     (["--hardware", "apple-m4-max", "--target", "llama-3.1-8b", "--draft", "llama-3.2-1b"], {"vLLM": None, "SGLang": None, "llama.cpp": ["--model"], "TensorRT-LLM": None}),
@@ -238,15 +238,25 @@ def read_command(engine, command):
 
 
 @functools.cache
+def presets():
+    """The descriptions of models by each of their names."""
+    names = {}
+    for path in Path("configs/models").glob("*.yaml"):
+        shape = yaml.safe_load(path.read_text(encoding="utf-8"))
+        names[path.stem] = shape
+        for alias in shape.get("aliases", []):
+            names[alias] = {**shape, "context": shape.get("alias_contexts", {}).get(alias, shape.get("context", 0))}
+    return names
+
+
 def described(model):
-    path = Path(f"configs/models/{model}.yaml")
-    return yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return presets()[model]
 
 
 @functools.cache
 def plain(model):
     """The description of a dense model with one kind of attention, computed here; None for others."""
-    shape = described(model)
+    shape = described(model) if model != "none" else {}
     known = {"name", "aliases", "source", "context", "alias_contexts", "layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "gated", "vocab", "tied_embeddings"}
     return shape if shape and set(shape) <= known else None
 
@@ -294,7 +304,7 @@ def check_line(line):
     method = json.loads(flags.get("--speculative-config") or "{}").get("method", flags.get("--speculative-algorithm"))
     if method in rules.get("equal_vocabularies", []) and described(line["target"])["vocab"] != described(line["draft"])["vocab"]:
         raise Refused("unequal vocabularies")
-    if "--max-model-len" in flags and "context" not in described(line["target"]):
+    if "--max-model-len" in flags and not described(line["target"]).get("context"):
         raise Refused("--max-model-len for a model whose own context is not known")
     if length != line["draft_length"]:
         raise Refused(f"drafts {length} tokens, {line['draft_length']} are planned")
@@ -414,7 +424,7 @@ OTHERS = [
 def warned(options, warning):
     for command, more in (("plan", []), ("plan", ["--batch", "1,4"]), ("compare", ["--batches", "1", "--rounds", "2000"]),
                           ("serve", ["--rate", "1", "--requests", "5", "--alone", "--no-capacity"])):
-        status, out, err = run(command, "--hardware", "h100-sxm", *options, *more)
+        status, out, err = run(command, "--hardware", "h200-sxm", *options, *more)
         text = " ".join((out + err).split())
         expect(f"{command} {options}: {err[-300:]}", status == 0)
         expect(f"{command} {options}: {warning}", warning in text if warning else "was recorded with" not in text and "was trained for" not in text)
