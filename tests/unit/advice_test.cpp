@@ -131,8 +131,8 @@ TEST_CASE("engines: every command that is printed", "[.commands]") {
       for (const cost::ModelShape& draft : drafts) {
         d.draft = draft;
         if (!cost::made_for_another(*d.target, *d.draft).empty()) continue;
-        if (!d.draft->on_target() &&
-            (std::abs(d.draft->vocab - d.target->vocab) > 128.0 || d.draft->total_parameters() > 0.3 * d.target->total_parameters()))
+        if (!d.draft->on_target() && (std::abs(d.draft->vocab - d.target->vocab) > 128.0 ||
+                                      d.draft->total_parameters() > 0.3 * d.target->total_parameters()))
           continue;
         write(d, place, 4);
       }
@@ -243,8 +243,10 @@ TEST_CASE("engines: targets that llama.cpp does not split", "[plan][engines]") {
     CHECK(own.starts_with("llama-server ") != own.starts_with("no: its --split-mode tensor refuses "));
     return holds(own, "> --split-mode tensor ");
   };
-  for (const char* target : {"llama-3.1-70b", "qwen3-235b-a22b", "qwen3.6-27b", "gpt-oss-120b", "gemma-4-31b"}) CHECK(split(target));
-  for (const char* target : {"deepseek-v3", "deepseek-v3.2", "kimi-k2", "kimi-k2.5", "glm-5", "minimax-m2"}) CHECK_FALSE(split(target));
+  for (const char* target : {"llama-3.1-70b", "qwen3-235b-a22b", "qwen3.6-27b", "gpt-oss-120b", "gemma-4-31b"})
+    CHECK(split(target));
+  for (const char* target : {"deepseek-v3", "deepseek-v3.2", "kimi-k2", "kimi-k2.5", "glm-5", "minimax-m2"})
+    CHECK_FALSE(split(target));
   CHECK_FALSE(split("llama-3.1-70b", ", kv_bits: 8"));
   CHECK_FALSE(split("llama-3.1-70b", ", architecture: olmo2"));
 }
@@ -259,7 +261,8 @@ TEST_CASE("engines: files of weights", "[plan][engines]") {
               "--speculative-draft-load-format gguf "));
   // llama.cpp loads nothing else. ggml has types for mxfp4 and nvfp4.
   for (const char* dtype : {"fp8", "fp8_block", "int8", "int4", "{weights: fp8, activations: bf16}"})
-    CHECK(holds(answers(deployment(preset("qwen3-14b", std::string(", dtype: ") + dtype), "none"))[2], "no: it loads GGUF files"));
+    CHECK(
+        holds(answers(deployment(preset("qwen3-14b", std::string(", dtype: ") + dtype), "none"))[2], "no: it loads GGUF files"));
   for (const char* target : {"gpt-oss-20b", "qwen3-14b"})
     CHECK(holds(answers(deployment(preset(target), "none"))[2], "llama-server --model "));
 }
@@ -348,8 +351,8 @@ TEST_CASE("engines: draft lengths by batch go to those that take them", "[plan][
   CHECK(holds(command("TensorRT-LLM"), "max_draft_len: 4, draft_len_schedule: {25: 4, 96: 2}}"));
   CHECK(holds(command("SGLang"), "--speculative-num-steps 4 --speculative-eagle-topk 1 --speculative-num-draft-tokens 5"));
   CHECK(holds(command("llama.cpp"), "--spec-draft-n-max 4"));
-  // Tables that vLLM drops (data parallelism), or runs without full CUDA graphs (methods that only its first model runner has), and
-  // those of Gemma 4's assistants in TensorRT-LLM. Mutant: engine names alone decide.
+  // Tables that vLLM drops (data parallelism), or runs without full CUDA graphs (methods that only its first model runner has),
+  // and those of Gemma 4's assistants in TensorRT-LLM. Mutant: engine names alone decide.
   const auto takes = [&](const std::string& engine, const cost::Deployment& other) {
     const std::string own = plan::engine_command(engine, other, 4, 256, table).value().command;
     const bool printed = holds(own, "per_batch_size") || holds(own, "draft_len_schedule");

@@ -291,8 +291,8 @@ TEST_CASE("config.json: the context that servers derive from it", "[cost][models
   // vLLM takes the shortest of the keys. Mutant: the first.
   CHECK(context(R"("max_position_embeddings": 8192, "seq_length": 4096)") == 4096.0);
   CHECK_FALSE(context(R"("model_max_length": 1000000000000000019884624838656)").has_value());
-  // Scaled embeddings: YaRN's length is the original one times the factor; Llama 3's is already in the file. Mutants: no factor; the
-  // factor of all.
+  // Scaled embeddings: YaRN's length is the original one times the factor; Llama 3's is already in the file. Mutants: no factor;
+  // the factor of all.
   CHECK(context(R"("max_position_embeddings": 40960, "rope_scaling": {"rope_type": "yarn", "factor": 4.0,
                    "original_max_position_embeddings": 32768})") == 131072.0);
   CHECK(context(R"("max_position_embeddings": 4096, "rope_scaling": {"type": "linear", "factor": 2.0})") == 8192.0);

@@ -89,8 +89,8 @@ std::string path_of(const ModelShape& model) {
 
 bool has_gguf(const Deployment& d) { return d.target->gguf || (d.draft && d.draft->gguf); }
 
-// Why llama.cpp has no file of these weights; empty: it may have one. ggml has types for mxfp4 and nvfp4, but none for fp8, nor for
-// weights of GPTQ, AWQ and compressed-tensors.
+// Why llama.cpp has no file of these weights; empty: it may have one. ggml has types for mxfp4 and nvfp4, but none for fp8, nor
+// for weights of GPTQ, AWQ and compressed-tensors.
 std::string no_gguf(const Deployment& d) {
   constexpr std::array<std::string_view, 7> kTypes = {
       "", "bfloat16", "float16", "nvfp4", "w4a16_mxfp4", "w4a8_mxfp4_mxfp8", "w4a8_nvfp4"};
@@ -274,9 +274,8 @@ EngineCommand vllm(const Deployment& d, const RequiredSettings& asked) {
   if (fit.context) command.add(FlagUse::context, *fit.context);
   if (asked.batch > cost::vllm_step(d.hardware).requests) command.add(FlagUse::requests, asked.batch);
   if (draft_length > 0)
-    command.add(FlagUse::speculation,
-                fmt::format("'{{{}, \"num_speculative_tokens\": {}{}}}'", draft, draft_length,
-                            by_batch ? table_vllm(asked.by_batch) : ""));
+    command.add(FlagUse::speculation, fmt::format("'{{{}, \"num_speculative_tokens\": {}{}}}'", draft, draft_length,
+                                                  by_batch ? table_vllm(asked.by_batch) : ""));
   own.command = (by_batch ? "VLLM_USE_V2_MODEL_RUNNER=1 " : "") + command.text();
   return own;
 }
@@ -355,10 +354,7 @@ EngineCommand sglang(const Deployment& d, const RequiredSettings& asked) {
   } else if (d.draft) {
     // With topk 1, num-draft-tokens must be num-steps + 1.
     // NEXTN becomes FROZEN_KV_MTP for Gemma 4's assistants (pull request 24436).
-    command.add(FlagUse::speculation, is_assistant(d) ? "NEXTN"
-                                      : is_eagle3(d)  ? "EAGLE3"
-                                      : is_head(d)    ? "EAGLE"
-                                                      : "STANDALONE");
+    command.add(FlagUse::speculation, is_assistant(d) ? "NEXTN" : is_eagle3(d) ? "EAGLE3" : is_head(d) ? "EAGLE" : "STANDALONE");
     if (!is_module(d)) command.add(FlagUse::draft_model, path_of(*d.draft));
     command.add(FlagUse::draft_length, draft_length);
     command.add(FlagUse::breadth, 1);
@@ -398,13 +394,12 @@ std::string_view backend_llama_cpp(const Deployment& d) {
 // with states Mamba, Jamba, PLaMo 2, Falcon-H1, Granite 4, Nemotron-H and LFM2 (Qwen's Gated DeltaNet is supported). Caches and
 // backends: docs/multi-gpu.md.
 std::string refuses_tensor_split(const Deployment& d) {
-  constexpr std::array<std::string_view, 9> kArchitectures = {"grok",   "mpt",    "olmo2",      "olmoe",     "bitnet",
+  constexpr std::array<std::string_view, 9> kArchitectures = {"grok",    "mpt",          "olmo2",      "olmoe",    "bitnet",
                                                               "gemma3n", "gemma3n_text", "minimax_m2", "flex_olmo"};
   const ModelShape& target = *d.target;
   std::string architecture = target.architecture;
   std::replace(architecture.begin(), architecture.end(), '-', '_');
-  if (std::find(kArchitectures.begin(), kArchitectures.end(), architecture) != kArchitectures.end())
-    return "this architecture";
+  if (std::find(kArchitectures.begin(), kArchitectures.end(), architecture) != kArchitectures.end()) return "this architecture";
   if (target.latent) return "latent attention";
   if (target.compressed) return "compressed attention";
   if (target.state && target.state->kind != cost::StateLayer::Kind::gated_deltanet) return "layers with such states";
@@ -528,9 +523,8 @@ std::string table_tensorrt(const std::vector<LengthRange>& by_batch) {
 EngineCommand tensorrt(const Deployment& d, const RequiredSettings& asked) {
   EngineCommand own = command_of(tensorrt_flags());
   constexpr double kAmpere = 8.0;  // the oldest that its support matrix names
-  for (const std::string& why :
-       {unfit_gpu(d, {{cost::Maker::nvidia}, kAmpere}), unplaced(d, asked.draft_length),
-        std::string(has_gguf(d) ? "it loads no GGUF files" : "")}) {
+  for (const std::string& why : {unfit_gpu(d, {{cost::Maker::nvidia}, kAmpere}), unplaced(d, asked.draft_length),
+                                 std::string(has_gguf(d) ? "it loads no GGUF files" : "")}) {
     if (why.empty()) continue;
     own.notes.push_back(why);
     return own;
@@ -582,7 +576,7 @@ EngineCommand tensorrt(const Deployment& d, const RequiredSettings& asked) {
 
 struct Server {
   std::string_view name;
-  std::string_view engine;  // its engine presets and its library of kernels begin with this word
+  std::string_view engine;                   // its engine presets and its library of kernels begin with this word
   bool (*takes_lengths)(const Deployment&);  // draft lengths by batch; nullptr: never
   bool that_rise;                            // and lengths that rise with the batch
   EngineCommand (*command)(const Deployment&, const RequiredSettings&);
@@ -680,9 +674,8 @@ bool is_recorded(const ModelShape& model, const std::string& recorded) {
     return own == cost::own_name(cost::PresetKind::model, recorded);
   Diagnostics ignored;
   const ModelShape other = cost::read_model(config::parse_text(recorded, "", ignored), "model", ignored);
-  return !ignored.empty() ||
-         (model.layers == other.layers && model.hidden == other.hidden && model.vocab == other.vocab &&
-          model.experts == other.experts && model.on_target() == other.on_target());
+  return !ignored.empty() || (model.layers == other.layers && model.hidden == other.hidden && model.vocab == other.vocab &&
+                              model.experts == other.experts && model.on_target() == other.on_target());
 }
 
 // Why acceptance that was recorded with other models does not hold for these; empty: nothing is known against it. A table
@@ -690,13 +683,14 @@ bool is_recorded(const ModelShape& model, const std::string& recorded) {
 std::string recorded_otherwise(const Deployment& d, const RecordedModels& recorded) {
   const bool of_ngrams = recorded.draft == "none";
   const bool target = !recorded.target.empty() && !is_recorded(*d.target, recorded.target);
-  const bool draft = d.draft && (of_ngrams || (!recorded.draft.empty() && !recorded.target.empty() &&
-                                               !is_recorded(*d.draft, recorded.draft)));
+  const bool draft =
+      d.draft && (of_ngrams || (!recorded.draft.empty() && !recorded.target.empty() && !is_recorded(*d.draft, recorded.draft)));
   if (!target && !draft) return "";
   const auto drafted_by = [](const std::string& name) { return name.empty() ? "" : " drafted by " + name; };
-  return fmt::format(
-      "the acceptance was recorded with {}{}, not with {}{}: expect another", recorded.target.empty() ? "a target" : recorded.target,
-      of_ngrams ? " drafted by n-grams" : drafted_by(recorded.draft), d.target->name, drafted_by(d.draft ? d.draft->name : ""));
+  return fmt::format("the acceptance was recorded with {}{}, not with {}{}: expect another",
+                     recorded.target.empty() ? "a target" : recorded.target,
+                     of_ngrams ? " drafted by n-grams" : drafted_by(recorded.draft), d.target->name,
+                     drafted_by(d.draft ? d.draft->name : ""));
 }
 
 }  // namespace

@@ -37,7 +37,8 @@ void add_acceptance_options(CommandLine& line, AcceptanceOptions& options);
 std::optional<plan::AcceptanceCurve> stated_acceptance(const CommandLine& line, const AcceptanceOptions& options, int longest,
                                                        bool trace = true);
 
-// Warns of a pair that engines refuse, and of a head or an acceptance table (`table`, an option's text; "": none) of other models.
+// Warns of a pair that engines refuse, and of a head or an acceptance table (`table`, an option's text; "": none) of other
+// models.
 void warn_of_pair(const cost::Deployment* deployment, const std::string& table);
 
 }  // namespace specsim::cli

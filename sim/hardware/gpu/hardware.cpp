@@ -306,10 +306,10 @@ void lend_kernels(Hardware& hardware) {
 
 Maker read_maker(const config::Arguments& a, double compute_capability) {
   constexpr std::array<std::pair<std::string_view, Maker>, 5> kMakers = {{{"nvidia", Maker::nvidia},
-                                                                         {"amd", Maker::amd},
-                                                                         {"intel", Maker::intel},
-                                                                         {"apple", Maker::apple},
-                                                                         {"google", Maker::google}}};
+                                                                          {"amd", Maker::amd},
+                                                                          {"intel", Maker::intel},
+                                                                          {"apple", Maker::apple},
+                                                                          {"google", Maker::google}}};
   if (a.has("maker"))
     for (const auto& [word, maker] : kMakers)
       if (a.text("maker") == word) return maker;

@@ -212,13 +212,13 @@ struct ModelShape {
   std::optional<double> context;        // tokens of the longest sequence that servers accept by default; none: not known
   // Name of the architecture in config.json (model_type) or GGUF; empty: not known, servers then decide by the shape.
   std::string architecture;
-  bool shares_lm_head = false;          // LM head and embeddings are the target's: no bytes of its own, the same time
-  bool shares_embeddings = false;       // only the embeddings are the target's
-  bool one_pass = false;                // one pass over all positions drafts a whole round (DFlash, PARD)
-  bool in_target_checkpoint = false;    // servers find the module in the target's own checkpoint and take no path for it
-  std::vector<std::string> unread;      // keys of its file that were not used
-  std::vector<std::string> assumed;     // assumptions of the description, for warnings
-  std::vector<StoredTensors> stored;    // tensors in the files of its weights; empty: not known
+  bool shares_lm_head = false;        // LM head and embeddings are the target's: no bytes of its own, the same time
+  bool shares_embeddings = false;     // only the embeddings are the target's
+  bool one_pass = false;              // one pass over all positions drafts a whole round (DFlash, PARD)
+  bool in_target_checkpoint = false;  // servers find the module in the target's own checkpoint and take no path for it
+  std::vector<std::string> unread;    // keys of its file that were not used
+  std::vector<std::string> assumed;   // assumptions of the description, for warnings
+  std::vector<StoredTensors> stored;  // tensors in the files of its weights; empty: not known
   // Precision and sharing.
   double weight_bits = 16.0;
   double expert_bits = 16.0;  // bits of the experts' weights
