@@ -17,8 +17,8 @@ SERVER = ["--hardware", "h100-sxm", "--target", "llama-3.1-8b", "--draft", "eagl
 RATES = ("--position-rates", "0.73,0.5,0.34")
 
 
-def served(*options, folder=".", acceptance=RATES):
-    return serve(folder, *SERVER, *acceptance, *options).stdout
+def served(*options, folder=".", acceptance=RATES, server=SERVER):
+    return serve(folder, *server, *acceptance, *options).stdout
 
 
 def table_of(text):
@@ -34,8 +34,9 @@ def kind(scheduler):
 
 def engines(checks):
     others = {"vllm_v1": "vllm serve", "sglang": "sglang.launch_server", "trtllm": "trtllm-serve", "llama_cpp": "llama-server"}
+    busy = [*SERVER[:6], "--rate", "100", "--requests", "400", "--alone"]  # steps of more than 96 requests, from where the best length is shorter
     for scheduler, own in others.items():
-        text = served("--policy", "fixed:3", *kind(scheduler))
+        text = served("--policy", "fixed:3", *kind(scheduler), server=busy if scheduler in ("vllm_v1", "trtllm") else SERVER)
         checks.exact(f"{scheduler}: commands", [name for name in others.values() if name in text], [own])
         checks.exact(f"{scheduler}: vLLM's table", "num_speculative_tokens_per_batch_size" in text, scheduler == "vllm_v1")
         ranges, _ = table_of(text)
@@ -44,6 +45,7 @@ def engines(checks):
             config = json.loads(re.search(r"--speculative-config '(.*)'", text).group(1))
             checks.exact("vLLM's flags are JSON and hold the table", (config["num_speculative_tokens"], config["num_speculative_tokens_per_batch_size"]), (3, ranges))
             checks.holds("and say which version knows it", "needs vLLM 0.24 or later" in text)
+            checks.holds("and keep full CUDA graphs", "VLLM_USE_V2_MODEL_RUNNER=1 vllm serve" in text)
         if scheduler == "sglang":
             checks.holds("SGLang's flags", "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4" in text)
         if scheduler == "trtllm":
@@ -51,6 +53,12 @@ def engines(checks):
             checks.holds("TensorRT-LLM's schedule", f"max_draft_len: 3, draft_len_schedule: {{{schedule}}}}}" in text)
         if scheduler == "llama_cpp":
             checks.exact("llama.cpp's slots bound its steps", (ranges[-1][1], "--spec-draft-n-max 3" in text), (4, True))
+    # A table changes nothing for steps that all draft the same. Mutant: printed whenever it has several ranges.
+    for scheduler in ("vllm_v1", "trtllm"):
+        text = served("--policy", "fixed:3", *kind(scheduler))
+        checks.exact(f"{scheduler}: no table for few requests",
+                     (len(table_of(text)[0]) > 1, "no table, since steps of this load" in " ".join(text.split()), "per_batch_size" in text or "draft_len_schedule" in text,
+                      "VLLM_USE_V2_MODEL_RUNNER" in text), (True, True, False, False))
     # The latency table of an engine selects its scheduler.
     for engine, scheduler in (("trtllm", "trtllm"), ("sglang_sync", "sglang"), ("vllm_sync", "vllm_v1")):
         text = served("--policy", "fixed:3", "--engine", engine)

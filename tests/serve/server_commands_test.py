@@ -4,7 +4,8 @@
 The hidden case [.commands] of the unit tests writes the commands of all targets, drafts and engines on several GPUs, with and without
 speculation; specsim plan and specsim choose print those of the deployments below. Each is read by a model of its engine's argument parser (tests/data/servers/arguments.yaml: names,
 types, allowed words, combinations), and the memory that it asks for is computed here from the preset's file. Mutants that must be
-refused: a misspelt flag, a word for a number, a method that does not exist, a table with a gap, a context that does not fit.
+refused: a misspelt flag, a word for a number, a method that does not exist, a table with a gap, a context that does not fit, a context
+below the model's own where that fits, a table that the engine drops or pays for, a split that llama.cpp refuses, a GPU without a server.
 
 Runs at the root of the repository; SPECSIM names the program and SPECSIM_TESTS_UNIT the test program.
 """
@@ -26,6 +27,7 @@ from program import expect, finish, run  # noqa: E402
 UNIT = os.path.abspath(os.environ.get("SPECSIM_TESTS_UNIT", "build/specsim_tests_unit"))
 ENGINES = yaml.safe_load(Path("tests/data/servers/arguments.yaml").read_text(encoding="utf-8"))
 PATH = "MODELPATH"
+GGUF = "MODELPATH.gguf"
 # Deployments whose printed commands did not start when a user tried them.
 DEPLOYMENTS = [
     (["--hardware", "h200-sxm", "--target", "{preset: deepseek-v3, expert_parallel: 8}", "--draft", "mtp", "--batch", "16"],
@@ -33,6 +35,24 @@ DEPLOYMENTS = [
       "llama.cpp": None, "TensorRT-LLM": ["enable_attention_dp: true", "--ep_size 8"]}),
     (["--hardware", "rtx-3090", "--target", "llama-3.1-8b", "--draft", "eagle3-llama-3.1-8b", "--batch", "1"],
      {"vLLM": ["--max-model-len"], "llama.cpp": ["--ctx-size"]}),
+    # The model's own context fits: no flag, which would refuse longer requests ("!": absent).
+    (["--hardware", "b300", "--target", "mistral-small-24b", "--draft", "none"], {"vLLM": ["!--max-model-len"], "TensorRT-LLM": ["!--max_seq_len"]}),
+    (["--hardware", "h200-sxm", "--target", "llama-3.3-70b", "--tensor-parallel", "2", "--draft", "none"], {"vLLM": ["!--max-model-len"], "llama.cpp": ["--ctx-size 131072"]}),
+    (["--hardware", "rtx-3090", "--target", "llama-3-8b", "--draft", "none"], {"vLLM": ["!--max-model-len"], "llama.cpp": ["--ctx-size 8192"]}),
+    (["--hardware", "h200-sxm", "--target", "{preset: qwen3-8b, context: 0}", "--draft", "none"], {"vLLM": ["!--max-model-len"]}),
+    (["--hardware", "h200-sxm", "--target", "gemma-4-31b", "--draft", "gemma-4-31b-assistant"],
+     {"vLLM": ['"method": "mtp", "model": "<path of gemma-4-31b-assistant>"'], "SGLang": ["--speculative-algorithm NEXTN --speculative-draft-model-path"],
+      "llama.cpp": ["--spec-type draft-mtp --model-draft"], "TensorRT-LLM": ["decoding_type: MTP, speculative_model"]}),
+    (["--hardware", "h200-sxm", "--target", "deepseek-v3", "--tensor-parallel", "8", "--draft", "none"], {"vLLM": ["--tensor-parallel-size 8"], "llama.cpp": None}),
+    (["--hardware", "h100-sxm", "--target", "gemma-3-12b", "--draft", "gemma-3-1b"], {"vLLM": None, "SGLang": None, "llama.cpp": ["draft-simple"]}),
+    (["--hardware", "tpu-v4", "--target", "llama-3.2-1b", "--draft", "none"], {"vLLM": None, "SGLang": None, "llama.cpp": None, "TensorRT-LLM": None}),
+    (["--hardware", "apple-m4-max", "--target", "llama-3.1-8b", "--draft", "llama-3.2-1b"], {"vLLM": None, "SGLang": None, "llama.cpp": ["--model"], "TensorRT-LLM": None}),
+    (["--hardware", "v100-sxm", "--target", "llama-3.1-8b", "--draft", "llama-3.2-1b"], {"vLLM": None, "SGLang": None, "llama.cpp": ["--model"], "TensorRT-LLM": None}),
+    (["--hardware", "mi300x", "--target", "llama-3.1-8b", "--draft", "llama-3.2-1b"], {"vLLM": ["vllm serve"], "llama.cpp": ["--model"], "TensorRT-LLM": None}),
+    (["--hardware", "h100-sxm", "--target", "qwen3-14b", "--draft", "qwen3-0.6b", "--dtype", "q4_k_m"],
+     {"vLLM": ["<path of qwen3-14b.gguf with", "--tokenizer <path of qwen3-14b>"], "SGLang": ["--load-format gguf --speculative-draft-load-format auto"],
+      "llama.cpp": ["draft-simple"], "TensorRT-LLM": None}),
+    (["--hardware", "h100-sxm", "--target", "qwen3-14b", "--draft", "qwen3-0.6b", "--dtype", "fp8"], {"vLLM": ["!.gguf"], "llama.cpp": None}),
     (["--hardware", "h100-sxm", "--target", "llama-3.1-70b", "--tensor-parallel", "4", "--draft", "llama-3.2-1b", "--batch", "16"],
      {"vLLM": ["--tensor-parallel-size 4"], "SGLang": ["--tp 4"], "llama.cpp": ["--split-mode tensor"], "TensorRT-LLM": ["--tp_size 4"]}),
 ]
@@ -55,7 +75,7 @@ def check_value(name, rule, value):
             raise ValueError
     except ValueError:
         raise Refused(f"{name} is {value!r}, not {kind}") from None
-    if kind == "path" and value != PATH and not str(value).endswith(".yaml"):
+    if kind == "path" and value not in (PATH, GGUF) and not str(value).endswith(".yaml"):
         raise Refused(f"{name} is {value!r}, no path")
     if "least" in rule and float(value) < rule["least"]:
         raise Refused(f"{name} is {value}, less than {rule['least']}")
@@ -94,15 +114,19 @@ def flags_of(engine, words):
                 raise Refused(f"{word} has no value")
             if rule["type"] != "json":
                 check_value(word, rule, flags[word])
-    if len(places) != rules["places"] or any(place != PATH for place in places):
+    if len(places) != rules["places"] or any(place not in (PATH, GGUF) for place in places):
         raise Refused(f"words without a dash: {places}")
     for needed in rules.get("required", []):
         if needed not in flags:
             raise Refused(f"{needed} is missing")
+    # Each engine's way to read a GGUF file: vLLM's plug-in wants a tokenizer, SGLang a format, TensorRT-LLM has none.
+    model = places[0] if places else flags["--model" if engine == "llama.cpp" else "--model-path"]
+    if model == GGUF and {"vLLM": "--tokenizer" not in flags, "SGLang": flags.get("--load-format") != "gguf", "TensorRT-LLM": True}.get(engine):
+        raise Refused("a GGUF file")
     return flags
 
 
-def check_vllm(flags, rules):
+def check_vllm(flags, rules, environment):
     if "--enable-expert-parallel" in flags and int(flags.get("--data-parallel-size", 1)) * int(flags.get("--tensor-parallel-size", 1)) < 2:
         raise Refused("--enable-expert-parallel on one GPU")
     if "--speculative-config" not in flags:
@@ -121,6 +145,10 @@ def check_vllm(flags, rules):
         raise Refused("draft_tensor_parallel_size is neither 1 nor the target's")
     if config["method"] == "ngram" and config["prompt_lookup_min"] > config["prompt_lookup_max"]:
         raise Refused("prompt_lookup_min is above prompt_lookup_max")
+    # Without the second model runner the table costs full CUDA graphs; with data parallelism it is dropped.
+    if "num_speculative_tokens_per_batch_size" in config and (environment.get("VLLM_USE_V2_MODEL_RUNNER") != "1" or int(flags.get("--data-parallel-size", 1)) > 1
+                                                              or config["method"] not in rules["second_model_runner"]):
+        raise Refused("a table that is dropped, or costs more than it gains")
     following = 1
     for start, end, length in config.get("num_speculative_tokens_per_batch_size", []):
         if start != following or end < start or not 0 <= length <= config["num_speculative_tokens"]:
@@ -147,7 +175,7 @@ def check_sglang(flags, rules):
     if method is None:
         return 0
     verified = int(flags.get("--speculative-num-draft-tokens", 0))
-    if method in ("EAGLE", "EAGLE3", "STANDALONE"):
+    if method in ("EAGLE", "EAGLE3", "STANDALONE", "NEXTN"):
         if flags.get("--speculative-eagle-topk") != "1" or verified != int(flags["--speculative-num-steps"]) + 1:
             raise Refused("with topk 1, --speculative-num-draft-tokens is --speculative-num-steps + 1")
         return verified - 1
@@ -157,10 +185,12 @@ def check_sglang(flags, rules):
 def check_llama(flags, rules):
     if ("--cache-type-k" in flags) != ("--cache-type-v" in flags):
         raise Refused("one cache type of two")
+    if flags.get("--split-mode") == "tensor" and flags.get("--cache-type-k", "f16") not in ("f32", "f16", "bf16"):
+        raise Refused("--split-mode tensor with a quantised cache")
     method = flags.get("--spec-type")
     if method is None:
         return 0
-    if (method in rules["without_model"]) == ("--model-draft" in flags):
+    if (method in rules["without_model"]) == ("--model-draft" in flags) and not ("--model-draft" in flags and method in rules["with_model_too"]):
         raise Refused(f"{method} and its model")
     return int(flags["--spec-ngram-simple-size-m"] if method == "ngram-simple" else flags["--spec-draft-n-max"])
 
@@ -185,8 +215,13 @@ def check_tensorrt(flags, rules, options):
 
 def read_command(engine, command):
     """The flags of a command, its draft length; throws Refused where the engine would."""
-    command = re.sub(r"<path of [^<>]*>", PATH, command)
-    options = {}
+    command = re.sub(r"<path of ([^<>]*)>", lambda path: GGUF if ".gguf" in path.group(1) else PATH, command)
+    options, environment = {}, {}
+    while (setting := re.match(r"(\w+)=(\S+) ", command)):
+        if setting.group(2) not in ENGINES[engine].get("environment", {}).get(setting.group(1), []):
+            raise Refused(setting.group(0))
+        environment[setting.group(1)] = setting.group(2)
+        command = command[setting.end():]
     if engine == "TensorRT-LLM" and " && " in command:
         written, command = command.split(" && ")
         echo, text, to, file = shlex.split(written)
@@ -197,15 +232,32 @@ def read_command(engine, command):
     rules = ENGINES[engine]
     if engine == "TensorRT-LLM":
         return flags, check_tensorrt(flags, rules, options)
-    return flags, {"vLLM": check_vllm, "SGLang": check_sglang, "llama.cpp": check_llama}[engine](flags, rules)
+    if engine == "vLLM":
+        return flags, check_vllm(flags, rules, environment)
+    return flags, {"SGLang": check_sglang, "llama.cpp": check_llama}[engine](flags, rules)
+
+
+@functools.cache
+def presets():
+    """The descriptions of models by each of their names."""
+    names = {}
+    for path in Path("configs/models").glob("*.yaml"):
+        shape = yaml.safe_load(path.read_text(encoding="utf-8"))
+        names[path.stem] = shape
+        for alias in shape.get("aliases", []):
+            names[alias] = {**shape, "context": shape.get("alias_contexts", {}).get(alias, shape.get("context", 0))}
+    return names
+
+
+def described(model):
+    return presets()[model]
 
 
 @functools.cache
 def plain(model):
     """The description of a dense model with one kind of attention, computed here; None for others."""
-    path = Path(f"configs/models/{model}.yaml")
-    shape = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else {}
-    known = {"name", "aliases", "source", "layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "gated", "vocab", "tied_embeddings"}
+    shape = described(model) if model != "none" else {}
+    known = {"name", "aliases", "source", "context", "alias_contexts", "layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "gated", "vocab", "tied_embeddings"}
     return shape if shape and set(shape) <= known else None
 
 
@@ -233,11 +285,27 @@ def check_memory(line, flags):
     asked = kept + cached / (0.9 if line["engine"] == "TensorRT-LLM" else 1.0)
     if asked > share * line["gpu_bytes"]:
         raise Refused(f"{asked / 2**30:.1f} GiB on a GPU of {line['gpu_bytes'] / 2**30:.1f} GiB")
+    # A flag below the model's own context is only for a cache that does not hold that: here far from it, since servers set more aside.
+    own = target.get("context")
+    if line["engine"] in ("vLLM", "TensorRT-LLM") and known[line["engine"]] in flags and own and tokens < own:
+        whole = kept + (cache(target, own) / line["tensor_parallel"] + (cache(draft, own) if draft else 0))
+        if whole < 0.75 * line["gpu_bytes"]:
+            raise Refused(f"{known[line['engine']]} {tokens:.0f} for a context of {own}, which fits")
     return True
 
 
 def check_line(line):
     flags, length = read_command(line["engine"], line["command"])
+    rules = ENGINES[line["engine"]]
+    if line["gpu"] in rules.get("no_server_on", []):
+        raise Refused(f"no server on {line['gpu']}")
+    if flags.get("--split-mode") == "tensor" and line["target"] in rules["no_tensor_split"]:
+        raise Refused(f"--split-mode tensor for {line['target']}")
+    method = json.loads(flags.get("--speculative-config") or "{}").get("method", flags.get("--speculative-algorithm"))
+    if method in rules.get("equal_vocabularies", []) and described(line["target"])["vocab"] != described(line["draft"])["vocab"]:
+        raise Refused("unequal vocabularies")
+    if "--max-model-len" in flags and not described(line["target"]).get("context"):
+        raise Refused("--max-model-len for a model whose own context is not known")
     if length != line["draft_length"]:
         raise Refused(f"drafts {length} tokens, {line['draft_length']} are planned")
     gpus = {"vLLM": int(flags.get("--tensor-parallel-size", 1)) * int(flags.get("--data-parallel-size", 1)), "SGLang": int(flags.get("--tp", 1)),
@@ -266,13 +334,22 @@ def mutants(lines):
     for engine, right, wrong in (("vLLM", "--speculative-config", "--speculative-confg"), ("SGLang", "--speculative-num-steps", "--speculative-steps"),
                                  ("llama.cpp", "--spec-draft-n-max", "--draft-max"), ("TensorRT-LLM", "--max_batch_size", "--max-batch-size"),
                                  ("vLLM", "\"eagle3\"", "\"eagle4\""), ("vLLM", "[[1, 8, 4], [9,", "[[1, 8, 4], [10,"),
-                                 ("vLLM", "--data-parallel-size 8", "--data-parallel-size 4"),
+                                 ("vLLM", "--data-parallel-size 8", "--data-parallel-size 4"), ("vLLM", "VLLM_USE_V2_MODEL_RUNNER=1 ", ""),
+                                 ("llama.cpp", "--split-mode tensor", "--split-mode tensor --cache-type-k q8_0 --cache-type-v q8_0"),
                                  ("SGLang", "--speculative-num-draft-tokens 5", "--speculative-num-draft-tokens 6"),
                                  ("llama.cpp", "--ctx-size ", "--ctx-size 99"), ("TensorRT-LLM", "decoding_type: Eagle3", "decoding_type: Eagle")):
         line = first(engine, right)
         if right == "--ctx-size ":
             line = next(one for one in lines if one["engine"] == engine and plain(one["target"]) and one["draft"] == "none")
         expect(f"mutant {right} to {wrong} of {engine} passes", refused(line, command=line["command"].replace(right, wrong)))
+    line = next(one for one in lines if one["engine"] == "vLLM" and "--max-model-len" in one["command"] and plain(one["target"]) and one["draft"] == "none")
+    expect("a context of 2304 tokens passes where more fits", refused({**line, "gpu_bytes": 288e9}, command=re.sub(r"--max-model-len \d+", "--max-model-len 2304", line["command"])))
+    line = next(one for one in lines if "--split-mode tensor" in one["command"])
+    expect("a split of DeepSeek2 passes", refused(line, target="deepseek-v3"))
+    line = next(one for one in lines if one["engine"] == "vLLM" and '"draft_model"' in one["command"])
+    expect("unequal vocabularies pass", refused(line, draft="gemma-3-1b"))
+    line = next(one for one in lines if one["engine"] == "vLLM" and one["gpu"] == "mi300x")
+    expect("a TPU passes", refused(line, gpu="tpu-v4"))
     line = next(one for one in lines if one["engine"] == "vLLM" and "--max-model-len" in one["command"] and plain(one["target"]) and one["draft"] == "none")
     expect("a context that does not fit passes", refused(line, command=re.sub(r"--max-model-len \d+", "--max-model-len 131072000", line["command"])))
 
@@ -291,7 +368,8 @@ def printed(deployment, wanted):
             expect(f"{engine}: {found[engine]}", found[engine].startswith("no: "))
             continue
         for part in parts:
-            expect(f"{engine}: no {part} in {found[engine]}", part in found[engine])
+            absent = part.startswith("!")
+            expect(f"{engine}: {part} in {found[engine]}", (part.lstrip("!") in found[engine]) != absent)
     for engine, command in found.items():
         if not command.startswith("no: "):
             try:
@@ -331,6 +409,27 @@ def chosen(setting, engine, parts, servers):
         expect(f"choose {setting}: {why}: {line.group(2)}", False)
 
 
+# A pair and an acceptance table of other models: the options, and a part of the warning that plan, serve and compare print.
+OTHERS = [
+    (["--target", "qwen3-8b", "--acceptance", "eagle3-llama-3.1-8b-chat"], "eagle3-llama-3.1-8b was trained for llama-3.1-8b, the target is qwen3-8b"),
+    (["--target", "qwen3-8b", "--acceptance", "eagle3-llama-3.1-8b-chat"], "recorded with llama-3.1-8b drafted by eagle3-llama-3.1-8b, not with qwen3-8b drafted by"),
+    (["--target", "qwen3-32b", "--draft", "qwen3-1.7b", "--acceptance", "eagle3-gpt-oss-120b-code"], "recorded with gpt-oss-120b drafted by eagle3-gpt-oss-120b, not with qwen3-32b"),
+    (["--target", "qwen3-32b", "--draft", "qwen3-0.6b", "--acceptance", "qwen3-32b-1.7b-chat"], "not with qwen3-32b drafted by qwen3-0.6b"),
+    (["--target", "qwen3-8b", "--draft", "qwen3-0.6b", "--acceptance", "ngram-maths"], "drafted by n-grams, not with qwen3-8b drafted by qwen3-0.6b"),
+    (["--target", "llama-3.3-70b", "--tensor-parallel", "4", "--draft", "llama-3.2-1b", "--acceptance", "llama-3.3-70b-1b-code"], None),  # an alias of the table's
+    (["--target", "llama-3.1-8b", "--acceptance", "eagle-code-edits"], None),  # its target is not known
+]
+
+
+def warned(options, warning):
+    for command, more in (("plan", []), ("plan", ["--batch", "1,4"]), ("compare", ["--batches", "1", "--rounds", "2000"]),
+                          ("serve", ["--rate", "1", "--requests", "5", "--alone", "--no-capacity"])):
+        status, out, err = run(command, "--hardware", "h200-sxm", *options, *more)
+        text = " ".join((out + err).split())
+        expect(f"{command} {options}: {err[-300:]}", status == 0)
+        expect(f"{command} {options}: {warning}", warning in text if warning else "was recorded with" not in text and "was trained for" not in text)
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "commands.jsonl"
@@ -358,6 +457,8 @@ def main():
         printed(deployment, wanted)
     for setting in SETTINGS:
         chosen(*setting)
+    for options, warning in OTHERS:
+        warned(options, warning)
     _, out, _ = run("choose", "--target", "llama-3.1-8b", "--hardware", "h100-sxm", "--users", "2", "--kv-bits", "3", "--requests", "20", "--draft", "none")
     expect(f"a cache of 3 bits: {out}", re.search(r"^start: vLLM .* cannot run this (?:plan|setting): it has no cache of 3 bits", out, re.MULTILINE))
     _, out, _ = run("plan", "--hardware", "rtx-5090", "--target", "llama-3.1-8b", "--draft", "eagle3-llama-3.1-8b", "--engine", "llama_cpp", "--alpha", "0.8")

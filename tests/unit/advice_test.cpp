@@ -85,13 +85,14 @@ TEST_CASE("engines: every command that is printed", "[.commands]") {
                                      {"h200-sxm", ", expert_parallel: 8", 32, 4000},
                                      {"rtx-3090", "", 1, 2000},
                                      {"mi300x", "", 300, 4000},
-                                     {"apple-m3-max", "", 1, 2000}};
+                                     {"apple-m3-max", "", 1, 2000},
+                                     {"tpu-v4", "", 1, 2000}};
   std::set<std::string> seen;
   const auto write = [&](const cost::Deployment& d, const Place& place, int draft_length) {
     const std::vector<plan::LengthRange> table = {{1, 8, draft_length}, {9, 300, 1}};
     for (const char* engine : {"vLLM", "SGLang", "llama.cpp", "TensorRT-LLM"})
       for (const bool by_batch : {false, true}) {
-        if (by_batch && (draft_length == 0 || !plan::takes_lengths_by_batch(engine))) continue;
+        if (by_batch && (draft_length == 0 || !plan::takes_lengths_by_batch(engine, d))) continue;
         const EngineCommand own =
             plan::engine_command(engine, d, draft_length, place.batch, by_batch ? table : decltype(table){}, place.context)
                 .value();
@@ -130,8 +131,8 @@ TEST_CASE("engines: every command that is printed", "[.commands]") {
       for (const cost::ModelShape& draft : drafts) {
         d.draft = draft;
         if (!cost::made_for_another(*d.target, *d.draft).empty()) continue;
-        if (!d.draft->on_target() &&
-            (d.draft->vocab != d.target->vocab || d.draft->total_parameters() > 0.3 * d.target->total_parameters()))
+        if (!d.draft->on_target() && (std::abs(d.draft->vocab - d.target->vocab) > 128.0 ||
+                                      d.draft->total_parameters() > 0.3 * d.target->total_parameters()))
           continue;
         write(d, place, 4);
       }
@@ -204,8 +205,7 @@ TEST_CASE("engines: a server without speculation is started as one with it", "[p
   CHECK(
       plain[1] ==
       "python3 -m sglang.launch_server --model-path <path of llama-3.1-70b with 8-bit weights> --tp 4 --kv-cache-dtype fp8_e4m3");
-  CHECK(plain[2].starts_with(
-      "llama-server --model <path of llama-3.1-70b with 8-bit weights> --split-mode tensor --cache-type-k q8_0 "));
+  CHECK(plain[2].starts_with("no: its --split-mode tensor refuses a cache of fewer than 16 bits"));
   CHECK(
       plain[3].starts_with("echo '{kv_cache_config: {dtype: fp8}}' > options.yaml && trtllm-serve <path of llama-3.1-70b with "
                            "8-bit weights> --tp_size 4 "));
@@ -213,6 +213,110 @@ TEST_CASE("engines: a server without speculation is started as one with it", "[p
   const auto shared = answers(deployment(preset("deepseek-v3", ", expert_parallel: 8"), "none"), 0, 16);
   CHECK(holds(shared[0], " --data-parallel-size 8 --enable-expert-parallel"));
   CHECK(holds(shared[1], " --tp 8 --dp 8 --enable-dp-attention --ep 8"));
+}
+
+TEST_CASE("engines: GPUs that an engine has no server for", "[plan][engines]") {
+  // By the maker in the hardware's file, whatever its name. Mutant: names that begin with apple or tpu, which none does.
+  const auto refused = [](const char* gpu, const std::string& name = "") {
+    cost::Deployment d = on(gpu, deployment(preset("llama-3.2-1b"), "none"));
+    d.hardware.memory_bytes = 4e12;
+    if (!name.empty()) d.hardware.name = name;
+    std::string list;
+    for (const std::string& answer : answers(d)) list += holds(answer, "no: it has no server for") ? '-' : '+';
+    return list;
+  };
+  // vLLM, SGLang, llama.cpp, TensorRT-LLM.
+  CHECK(refused("apple-m4-max") == "--+-");
+  CHECK(refused("apple-m4-max", "own") == "--+-");
+  CHECK(refused("tpu-v4") == "----");
+  CHECK(refused("mi300x") == "+++-");
+  CHECK(refused("arc-b580") == "+++-");
+  CHECK(refused("v100-sxm") == "--+-");
+  CHECK(refused("t4") == "+++-");
+  CHECK(refused("a100-80gb-sxm") == "++++");
+  CHECK(refused("a100-80gb-sxm", "Apple") == "++++");
+}
+
+TEST_CASE("engines: targets that llama.cpp does not split", "[plan][engines]") {
+  const auto split = [](const std::string& target, const std::string& more = "") {
+    const std::string own = answers(deployment(preset(target, ", dtype: q8_0, tensor_parallel: 8" + more), "none"))[2];
+    CHECK(own.starts_with("llama-server ") != own.starts_with("no: its --split-mode tensor refuses "));
+    return holds(own, "> --split-mode tensor ");
+  };
+  for (const char* target : {"llama-3.1-70b", "qwen3-235b-a22b", "qwen3.6-27b", "gpt-oss-120b", "gemma-4-31b"})
+    CHECK(split(target));
+  for (const char* target : {"deepseek-v3", "deepseek-v3.2", "kimi-k2", "kimi-k2.5", "glm-5", "minimax-m2"})
+    CHECK_FALSE(split(target));
+  CHECK_FALSE(split("llama-3.1-70b", ", kv_bits: 8"));
+  CHECK_FALSE(split("llama-3.1-70b", ", architecture: olmo2"));
+}
+
+TEST_CASE("engines: files of weights", "[plan][engines]") {
+  const auto list = answers(deployment(preset("qwen3-14b", ", dtype: q4_k_m"), preset("qwen3-0.6b")));
+  CHECK(list[0].starts_with("vllm serve <path of qwen3-14b.gguf with 4.8-bit weights> --tokenizer <path of qwen3-14b> "));
+  CHECK(holds(list[1], "--load-format gguf --speculative-draft-load-format auto "));
+  CHECK(list[2].starts_with("llama-server --model <path of qwen3-14b.gguf "));
+  CHECK(list[3] == "no: it loads no GGUF files");
+  CHECK(holds(answers(deployment(preset("qwen3-14b"), preset("qwen3-0.6b", ", dtype: q8_0")))[1],
+              "--speculative-draft-load-format gguf "));
+  // llama.cpp loads nothing else. ggml has types for mxfp4 and nvfp4.
+  for (const char* dtype : {"fp8", "fp8_block", "int8", "int4", "{weights: fp8, activations: bf16}"})
+    CHECK(
+        holds(answers(deployment(preset("qwen3-14b", std::string(", dtype: ") + dtype), "none"))[2], "no: it loads GGUF files"));
+  for (const char* target : {"gpt-oss-20b", "qwen3-14b"})
+    CHECK(holds(answers(deployment(preset(target), "none"))[2], "llama-server --model "));
+}
+
+TEST_CASE("engines: Gemma 4's assistants are modules with a file", "[plan][engines]") {
+  const auto list = answers(deployment(preset("gemma-4-31b"), preset("gemma-4-31b-assistant")));
+  CHECK(holds(list[0], "\"method\": \"mtp\", \"model\": \"<path of gemma-4-31b-assistant>\""));
+  CHECK(holds(list[1], "--speculative-algorithm NEXTN --speculative-draft-model-path <path of gemma-4-31b-assistant>"));
+  CHECK(holds(list[2], "--spec-type draft-mtp --model-draft <path of gemma-4-31b-assistant> "));
+  CHECK(holds(list[3], "decoding_type: MTP, speculative_model: <path of gemma-4-31b-assistant>"));
+  // It reads the features of its own target.
+  for (const std::string& answer : answers(deployment(preset("gemma-4-26b-a4b"), preset("gemma-4-31b-assistant"))))
+    CHECK(holds(answer, "no: the head reads features that are 5376 wide"));
+}
+
+TEST_CASE("engines: acceptance of other models", "[plan][engines]") {
+  const cost::Deployment d = deployment(preset("qwen3-32b"), preset("qwen3-1.7b"));
+  const auto warned = [&](const plan::RecordedModels& recorded) { return !plan::pair_warnings(d, recorded).empty(); };
+  CHECK_FALSE(warned({}));
+  CHECK_FALSE(warned({"qwen3-32b", "qwen3-1.7b"}));
+  CHECK_FALSE(warned({"{preset: qwen3-32b, dtype: fp8}", "qwen3-1.7b"}));
+  CHECK(warned({"qwen3-14b", "qwen3-1.7b"}));
+  CHECK(warned({"qwen3-32b", "qwen3-0.6b"}));
+  CHECK(warned({"", "none"}));
+  CHECK_FALSE(warned({"", "eagle-head-8b"}));  // a draft for the latency only
+  // A user's own file is known by its widths.
+  cost::Deployment own = d;
+  own.target->name = "our fine-tune";
+  CHECK(plan::pair_warnings(own, {"qwen3-32b", "qwen3-1.7b"}).empty());
+  CHECK_FALSE(plan::pair_warnings(own, {"qwen3-14b", "qwen3-1.7b"}).empty());
+  // A head that names its target.
+  cost::Deployment head = deployment(preset("llama-3.1-8b"), preset("eagle-head-8b", ", verifier: meta-llama/Llama-3.1-8B"));
+  CHECK(plan::pair_warnings(head).empty());
+  head = deployment(preset("qwen3-8b"), preset("eagle3-qwen3-8b", ", name: head, verifier: Qwen/Qwen3-4B"));
+  CHECK(plan::pair_warnings(head).size() == 1);
+}
+
+TEST_CASE("engines: a context flag only where the cache does not hold the model's own", "[plan][engines]") {
+  const cost::Deployment known = deployment(preset("mistral-small-24b"), "none");
+  CHECK_FALSE(holds(answers(known)[0], "--max-model-len"));
+  CHECK_FALSE(holds(answers(known)[3], "--max_seq_len"));
+  CHECK(holds(answers(known)[2], "--ctx-size 32768 "));
+  cost::Deployment unknown = known;
+  unknown.target->context.reset();
+  for (const cost::Deployment& d : {unknown, on("a40", unknown)}) {
+    const auto own = plan::engine_command("vLLM", d, 3, 1, {}).value();
+    CHECK_FALSE(holds(own.command, "--max-model-len"));
+    if (!own.command.empty()) CHECK(holds(own.notes.at(0), "add --max-model-len 2304"));
+  }
+  const auto own = plan::engine_command("llama.cpp", unknown, 3, 1, {}).value();
+  CHECK(holds(own.command, "--ctx-size 2304 "));
+  CHECK(std::any_of(own.notes.begin(), own.notes.end(), [](const std::string& note) { return holds(note, "--ctx-size 2304"); }));
+  // llama.cpp holds the whole of it where that is no power of two. Mutant: powers of two alone.
+  CHECK(holds(answers(deployment(preset("qwen3-8b"), "none"))[2], "--ctx-size 40960 "));
 }
 
 TEST_CASE("engines: a cache that no server has", "[plan][engines]") {
@@ -239,6 +343,7 @@ TEST_CASE("engines: draft lengths by batch go to those that take them", "[plan][
   const auto command = [&](const std::string& engine) { return plan::engine_command(engine, d, 4, 256, table).value().command; };
   const std::vector<std::string> notes = plan::engine_command("vLLM", d, 4, 256, table).value().notes;
   CHECK(std::any_of(notes.begin(), notes.end(), [](const std::string& note) { return holds(note, "needs vLLM 0.24"); }));
+  CHECK(command("vLLM").starts_with("VLLM_USE_V2_MODEL_RUNNER=1 vllm serve "));
   CHECK(holds(command("vLLM"),
               "\"num_speculative_tokens\": 4, \"num_speculative_tokens_per_batch_size\": [[1, 25, 4], [26, 96, 2], "
               "[97, 256, 0]]}'"));
@@ -246,6 +351,24 @@ TEST_CASE("engines: draft lengths by batch go to those that take them", "[plan][
   CHECK(holds(command("TensorRT-LLM"), "max_draft_len: 4, draft_len_schedule: {25: 4, 96: 2}}"));
   CHECK(holds(command("SGLang"), "--speculative-num-steps 4 --speculative-eagle-topk 1 --speculative-num-draft-tokens 5"));
   CHECK(holds(command("llama.cpp"), "--spec-draft-n-max 4"));
+  // Tables that vLLM drops (data parallelism), or runs without full CUDA graphs (methods that only its first model runner has),
+  // and those of Gemma 4's assistants in TensorRT-LLM. Mutant: engine names alone decide.
+  const auto takes = [&](const std::string& engine, const cost::Deployment& other) {
+    const std::string own = plan::engine_command(engine, other, 4, 256, table).value().command;
+    const bool printed = holds(own, "per_batch_size") || holds(own, "draft_len_schedule");
+    CHECK(printed == plan::takes_lengths_by_batch(engine, other));
+    CHECK(holds(own, "VLLM_USE_V2_MODEL_RUNNER") == (printed && engine == "vLLM"));
+    return printed;
+  };
+  CHECK(takes("vLLM", d));
+  CHECK(takes("TensorRT-LLM", d));
+  CHECK_FALSE(takes("SGLang", d));
+  CHECK_FALSE(takes("vLLM", deployment(preset("llama-3.1-8b"), preset("llama-3.2-1b"))));
+  CHECK_FALSE(takes("vLLM", deployment(preset("llama-3.1-8b"), "none")));
+  CHECK_FALSE(takes("vLLM", deployment(preset("deepseek-v3", ", expert_parallel: 8"), preset("deepseek-v3-mtp"))));
+  const cost::Deployment assistant = deployment(preset("gemma-4-31b"), preset("gemma-4-31b-assistant"));
+  CHECK(takes("vLLM", assistant));
+  CHECK_FALSE(takes("TensorRT-LLM", assistant));
   CHECK(plan::takes_lengths_that_rise("vLLM"));
   CHECK_FALSE(plan::takes_lengths_that_rise("TensorRT-LLM"));
   CHECK_FALSE(plan::engine_command("static", d, 4, 256, table).has_value());
@@ -298,7 +421,7 @@ TEST_CASE("engines: methods, longest drafts, bits, sequences", "[plan][engines]"
   CHECK(holds(list[1], "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4"));
   CHECK(holds(list[2], "no: it supports EAGLE heads"));
   // A module of the target's own checkpoint needs no path.
-  list = answers(deployment(preset("deepseek-v3"), preset("deepseek-v3-mtp")));
+  list = answers(deployment(preset("deepseek-v3", ", dtype: q8_0"), preset("deepseek-v3-mtp")));
   CHECK(holds(list[0], "'{\"method\": \"mtp\", \"num_speculative_tokens\": 3}'"));
   CHECK(holds(list[1], "--speculative-algorithm EAGLE --speculative-num-steps 3"));
   CHECK(holds(list[2], "--spec-type draft-mtp --spec-draft-n-max 3 "));  // mutant: draft-eagle3, and a separate file

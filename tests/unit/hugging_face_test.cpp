@@ -222,7 +222,7 @@ TEST_CASE("a config.json is the shape that configs/models has", "[cost][models][
         "vocab_size": 102400})"},
       {"gemma-3-27b", R"({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text", "head_dim": 128,
         "hidden_size": 5376, "intermediate_size": 21504, "num_attention_heads": 32, "num_hidden_layers": 62,
-        "num_key_value_heads": 16, "sliding_window": 1024, "sliding_window_pattern": 6, "vocab_size": 262144}})"},
+        "num_key_value_heads": 16, "sliding_window": 1024, "sliding_window_pattern": 6, "vocab_size": 262208}})"},
       {"gemma-4-26b-a4b", R"({"model_type": "gemma4", "tie_word_embeddings": true, "text_config": {"model_type": "gemma4_text",
         "attention_k_eq_v": true, "enable_moe_block": true, "moe_intermediate_size": 704, "global_head_dim": 512, "head_dim": 256,
         "hidden_size": 2816, "hidden_size_per_layer_input": 0, "intermediate_size": 2112, "sliding_window_pattern": 6,
@@ -273,9 +273,46 @@ TEST_CASE("a config.json is the shape that configs/models has", "[cost][models][
   check_same(shape_of_json(fmt::format(
                  R"({{"model_type": "gemma3_text", "head_dim": 128, "hidden_size": 5376, "intermediate_size": 21504,
                  "num_attention_heads": 32, "num_hidden_layers": 62, "num_key_value_heads": 16, "sliding_window": 1024,
-                 "vocab_size": 262144, "layer_types": [{}]}})",
+                 "vocab_size": 262208, "layer_types": [{}]}})",
                  layers)),
              tests::shape_of("gemma-3-27b"));
+}
+
+TEST_CASE("config.json: the context that servers derive from it", "[cost][models][hugging_face]") {
+  const auto context = [](const std::string& more) {
+    return shape_of_json(R"({"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32,
+                         "num_hidden_layers": 32, "num_key_value_heads": 8, "vocab_size": 128256, )" +
+                         more + "}")
+        .context;
+  };
+  CHECK_FALSE(shape_of_json(kLlama + "}").context.has_value());
+  CHECK(context(R"("max_position_embeddings": 131072)") == 131072.0);
+  CHECK(context(R"("n_positions": 2048)") == 2048.0);
+  // vLLM takes the shortest of the keys. Mutant: the first.
+  CHECK(context(R"("max_position_embeddings": 8192, "seq_length": 4096)") == 4096.0);
+  CHECK_FALSE(context(R"("model_max_length": 1000000000000000019884624838656)").has_value());
+  // Scaled embeddings: YaRN's length is the original one times the factor; Llama 3's is already in the file. Mutants: no factor;
+  // the factor of all.
+  CHECK(context(R"("max_position_embeddings": 40960, "rope_scaling": {"rope_type": "yarn", "factor": 4.0,
+                   "original_max_position_embeddings": 32768})") == 131072.0);
+  CHECK(context(R"("max_position_embeddings": 4096, "rope_scaling": {"type": "linear", "factor": 2.0})") == 8192.0);
+  CHECK(context(R"("max_position_embeddings": 131072, "rope_scaling": {"rope_type": "llama3", "factor": 8.0,
+                   "original_max_position_embeddings": 8192})") == 131072.0);
+  CHECK(shape_of_json(R"({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text", "head_dim": 128,
+        "hidden_size": 5376, "intermediate_size": 21504, "num_attention_heads": 32, "num_hidden_layers": 62,
+        "num_key_value_heads": 16, "sliding_window": 1024, "sliding_window_pattern": 6, "vocab_size": 262208,
+        "max_position_embeddings": 131072, "rope_scaling": {"rope_type": "linear", "factor": 8.0}}})")
+            .context == tests::shape_of("gemma-3-27b").context);
+  CHECK(shape_of_json(kLlama + "}").architecture == "llama");
+}
+
+TEST_CASE("presets: the context of a model, of its aliases, and the user's own", "[cost][models]") {
+  CHECK(tests::shape_of("llama-3.3-70b").context == 131072.0);  // mutant: aliases have none
+  CHECK(tests::shape_of("llama-3-70b").context == 8192.0);
+  CHECK(tests::shape_of("{preset: llama-3-70b, tensor_parallel: 4}").context == 8192.0);
+  CHECK(tests::shape_of("{preset: llama-3-70b, context: 4096}").context == 4096.0);
+  CHECK_FALSE(tests::shape_of("{preset: qwen3-8b, context: 0}").context.has_value());
+  CHECK_FALSE(tests::shape_of("chinchilla-70b").context.has_value());
 }
 
 TEST_CASE("config.json: a file, a folder, and a preset with changes", "[cost][models][hugging_face]") {

@@ -102,6 +102,7 @@ void add_attention(GgufMaker& maker, std::size_t layer) {
 GgufMaker started(const std::string& architecture) {
   GgufMaker maker(architecture);
   maker.number("block_count", 3);
+  maker.number("context_length", 32768);
   maker.number("embedding_length", 256);
   maker.number("feed_forward_length", 512);
   maker.number("attention.head_count", 4);
@@ -224,6 +225,8 @@ TEST_CASE("a GGUF file's shape, types and bytes come from its header", "[cost][m
   CHECK(shape.head_dim == 64);
   CHECK(shape.ffn == 512);
   CHECK(shape.vocab == 1000);
+  CHECK(shape.context == 32768.0);
+  CHECK(shape.architecture == "llama");
   CHECK(shape.gated);
   CHECK(shape.gguf);
   CHECK_FALSE(shape.tied_embeddings);

@@ -103,7 +103,7 @@ const Table* table_for(const std::vector<Table>& all, const std::string& draft, 
 // Whether a server can draft for the target with it, as far as the two files say.
 bool fits(const cost::ModelShape& target, const cost::ModelShape& draft) {
   if (draft.name == target.name) return false;
-  if (draft.on_target())
+  if (draft.on_target() || draft.reads_target_cache())
     return draft.name.find(target.name) != std::string::npos && cost::made_for_another(target, draft).empty();
   constexpr double kSmall = 0.25;  // of the target's parameters
   return draft.drafter.empty() && draft.vocab == target.vocab && draft.total_parameters() <= kSmall * target.total_parameters();

@@ -198,6 +198,8 @@ AcceptanceCurve AcceptanceCurve::at(double context) const {
   AcceptanceCurve own = from_rates(source, spec::rates_at(by_context, context), longest());
   own.measured = measured;
   own.by_context = by_context;
+  own.recorded_target = recorded_target;
+  own.recorded_draft = recorded_draft;
   return own;
 }
 

@@ -30,6 +30,10 @@ struct AcceptanceCurve {
   // above are then those of one context.
   std::vector<spec::ContextRates> by_context;
 
+  // The models with which the acceptance was recorded, in the form of cost.target and cost.draft; "": not stated.
+  std::string recorded_target;
+  std::string recorded_draft;
+
   // The curve at a context: itself, unless by_context has rates (spec::rates_at).
   [[nodiscard]] AcceptanceCurve at(double context) const;
   // Removes draft lengths above `most`, at least 1.

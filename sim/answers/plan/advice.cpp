@@ -65,7 +65,7 @@ Advice advise(const cost::CostModel& cost, const cost::Workload& workload, const
   advice.largest_batch_with_draft = largest_batch(cost, workload.context, std::max(best, 1) + 1, cost::Kept::both);
   advice.largest_batch_without = largest_batch(cost, workload.context, 1, cost::Kept::target);
   if (const cost::Deployment* deployment = cost.deployment()) {
-    advice.warnings = pair_warnings(*deployment);
+    advice.warnings = pair_warnings(*deployment, {curve.recorded_target, curve.recorded_draft});
     if (best > 0) advice.commands = engine_commands(*deployment, best, workload.batch, workload.context);
   }
   return advice;

@@ -16,7 +16,8 @@ constexpr std::string_view kSglangArguments = "python/sglang/srt/server_args.py"
 constexpr std::string_view kLlamaArguments = "common/arg.cpp";
 constexpr std::string_view kTensorRtArguments = "tensorrt_llm/commands/serve.py";
 
-constexpr std::array kVllm = {EngineFlag{tensor_parallel, "--tensor-parallel-size", kVllmArguments},
+constexpr std::array kVllm = {EngineFlag{tokenizer, "--tokenizer", kVllmArguments},
+                              EngineFlag{tensor_parallel, "--tensor-parallel-size", kVllmArguments},
                               EngineFlag{data_parallel, "--data-parallel-size", kVllmArguments},
                               EngineFlag{expert_parallel, "--enable-expert-parallel", kVllmArguments},
                               EngineFlag{context, "--max-model-len", kVllmArguments},
@@ -25,6 +26,8 @@ constexpr std::array kVllm = {EngineFlag{tensor_parallel, "--tensor-parallel-siz
                               EngineFlag{offload, "--cpu-offload-gb", kVllmArguments},
                               EngineFlag{speculation, "--speculative-config", kVllmArguments}};
 constexpr std::array kSglang = {EngineFlag{model, "--model-path", kSglangArguments},
+                                EngineFlag{file_type, "--load-format", kSglangArguments},
+                                EngineFlag{draft_file_type, "--speculative-draft-load-format", kSglangArguments},
                                 EngineFlag{tensor_parallel, "--tp", kSglangArguments},
                                 EngineFlag{data_parallel, "--dp", kSglangArguments},
                                 EngineFlag{expert_parallel, "--ep", kSglangArguments},

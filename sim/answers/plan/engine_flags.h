@@ -12,6 +12,9 @@ namespace specsim::plan {
 // The setting that a flag makes.
 enum class FlagUse {
   model,
+  tokenizer,
+  file_type,        // of the target's weights
+  draft_file_type,  // of the draft's
   tensor_parallel,
   data_parallel,
   expert_parallel,

@@ -9,9 +9,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <initializer_list>
 #include <string_view>
+#include <utility>
 
 namespace specsim::plan {
 
@@ -56,8 +58,8 @@ bool is_dflash(const Deployment& d) { return is_head(d) && d.draft->one_pass && 
 bool is_dspark(const Deployment& d) {
   return is_dflash(d) && (d.draft->drafter.empty() ? d.draft->markov_rank > 0.0 : drafts_as(d, "dspark"));
 }
-// Layers that read the target's cache (Gemma 4's assistants). vLLM and TensorRT-LLM run them as modules with a path.
-bool is_assistant(const Deployment& d) { return drafts_as(d, "gemma_assistant"); }
+// Layers that read the target's cache (Gemma 4's assistants). All four engines run them as MTP modules with a path.
+bool is_assistant(const Deployment& d) { return d.draft && d.draft->reads_target_cache(); }
 bool is_domino(const Deployment& d) { return drafts_as(d, "domino"); }
 // Drafters that an engine does not support. Only SGLang supports Domino.
 std::string unserved(const Deployment& d, bool takes_domino) {
@@ -81,8 +83,23 @@ std::string counted(double n) {
 }
 
 std::string path_of(const ModelShape& model) {
-  return fmt::format("<path of {}{}>", model.name,
+  return fmt::format("<path of {}{}{}>", model.name, model.gguf ? ".gguf" : "",
                      model.weight_bits < 16.0 ? fmt::format(" with {:g}-bit weights", model.weight_bits) : "");
+}
+
+bool has_gguf(const Deployment& d) { return d.target->gguf || (d.draft && d.draft->gguf); }
+
+// Why llama.cpp has no file of these weights; empty: it may have one. ggml has types for mxfp4 and nvfp4, but none for fp8, nor
+// for weights of GPTQ, AWQ and compressed-tensors.
+std::string no_gguf(const Deployment& d) {
+  constexpr std::array<std::string_view, 7> kTypes = {
+      "", "bfloat16", "float16", "nvfp4", "w4a16_mxfp4", "w4a8_mxfp4_mxfp8", "w4a8_nvfp4"};
+  const auto has = [&](const std::string& kernel) { return std::find(kTypes.begin(), kTypes.end(), kernel) != kTypes.end(); };
+  for (const ModelShape* const model : {&*d.target, d.draft && !is_module(d) ? &*d.draft : nullptr})
+    if (model != nullptr && !model->gguf && !(has(model->product_type) && has(model->expert_type)))
+      return fmt::format("it loads GGUF files, which have no type like that of {}'s weights (--dtype q4_k_m or q8_0 plans one)",
+                         model->name);
+  return "";
 }
 
 // Weights in host memory, which both engines count in GiB per GPU.
@@ -100,11 +117,21 @@ std::string unplaced(const Deployment& d, int draft_length) {
 // Several GPUs share the experts, and each has sequences and all other weights of its own.
 bool shares_experts(const Deployment& d) { return d.target->expert_parallel > 1.0; }
 
+// The GPUs that an engine's server, of the version whose flags these are, runs on.
+struct SupportedGpus {
+  std::initializer_list<cost::Maker> makers;
+  double least_capability = 0.0;  // compute capability of NVIDIA's
+};
+
 // Why an engine has no server on such a GPU; empty: it may have one.
-std::string unfit_gpu(const Deployment& d, double least_capability) {
-  const auto begins = [&](std::string_view word) { return d.hardware.name.starts_with(word); };
-  if (begins("apple") || begins("tpu") || (least_capability > 0.0 && d.hardware.compute_capability < least_capability))
-    return fmt::format("has no server for {}", d.hardware.name);
+std::string unfit_gpu(const Deployment& d, const SupportedGpus& supported) {
+  const cost::Hardware& gpu = d.hardware;
+  if (gpu.maker != cost::Maker::unknown &&
+      std::find(supported.makers.begin(), supported.makers.end(), gpu.maker) == supported.makers.end())
+    return fmt::format("it has no server for {}, or one with flags of its own", gpu.name);
+  if (gpu.compute_capability > 0.0 && gpu.compute_capability < supported.least_capability)
+    return fmt::format("it has no server for {}: it needs compute capability {:.1f}, the GPU has {:.1f}", gpu.name,
+                       supported.least_capability, gpu.compute_capability);
   return "";
 }
 
@@ -114,6 +141,13 @@ bool caches(const Deployment& d, std::initializer_list<double> widths, EngineCom
   if (bits >= 16.0 || std::find(widths.begin(), widths.end(), bits) != widths.end()) return true;
   own.notes.push_back(fmt::format("it has no cache of {:g} bits for each key or value", bits));
   return false;
+}
+
+// Notes that a flag for the context may be needed, where the model's own is not known. `effect`: what the server does without.
+void note_context(const ServerFit& fit, const EngineFlags& flags, const char* effect, EngineCommand& own) {
+  if (fit.unknown)
+    own.notes.push_back(fmt::format("the model's own context is not known here (key context of its description): {} {} {:.0f}",
+                                    effect, flags.name(FlagUse::context), fit.planned));
 }
 
 // Whether the server starts with what is asked, else why not; notes where the model's own context ends before the planned one.
@@ -150,15 +184,26 @@ void note_sizes(const Deployment& d, const char* engine, EngineCommand& own) {
                     engine, d.target->tensor_parallel, d.draft->tensor_parallel, d.target->tensor_parallel));
 }
 
+// _maybe_disable_dynamic_sd_for_data_parallel of vllm/config/vllm.py drops the table where GPUs share experts. Full CUDA graphs
+// with it need the second model runner (pull request 45953), which runs these methods only
+// (VllmConfig._get_v2_model_runner_unsupported_features); without them 7 to 22 % of TPOT are lost (issue 49548).
+bool takes_table_vllm(const Deployment& d) {
+  return !shares_experts(d) && (is_head(d) || is_assistant(d)) && !is_medusa(d) && !is_peagle(d) &&
+         !drafts_as(d, "mlp_speculator");
+}
+
 // Pull request 32374, merged in June 2026: vLLM 0.24 has it, 0.19 does not. The lengths may not exceed num_speculative_tokens.
 std::string table_vllm(const std::vector<LengthRange>& by_batch) {
   return by_batch.empty() ? "" : ", \"num_speculative_tokens_per_batch_size\": " + ranges_text(by_batch);
 }
 
 EngineCommand vllm(const Deployment& d, const RequiredSettings& asked) {
+  using enum cost::Maker;
   EngineCommand own = command_of(vllm_flags());
   const int draft_length = asked.draft_length;
-  for (const std::string& why : {unfit_gpu(d, 0.0), unplaced(d, draft_length)}) {
+  // docs/getting_started/installation of vLLM 0.26; its servers for Apple's and Google's chips are packages of their own.
+  constexpr double kTuring = 7.5;
+  for (const std::string& why : {unfit_gpu(d, {{nvidia, amd, intel}, kTuring}), unplaced(d, draft_length)}) {
     if (why.empty()) continue;
     own.notes.push_back(why);
     return own;
@@ -209,17 +254,16 @@ EngineCommand vllm(const Deployment& d, const RequiredSettings& asked) {
   }
   const ServerFit fit = fit_for_one(d, cost::MemoryRules::vllm, asked.context, draft_length);
   if (!starts(fit, asked, own)) return own;
-  // Pull request 45953 keeps full graphs with the second model runner, which dense models get from 0.25 on and others by this
-  // variable. _maybe_disable_dynamic_sd_for_data_parallel of vllm/config/vllm.py drops the table where GPUs share experts.
-  if (!asked.by_batch.empty())
-    own.notes.emplace_back(shares_experts(d)
-                               ? "num_speculative_tokens_per_batch_size is ignored with data parallelism: every step drafts the "
-                                 "longest of these lengths"
-                               : "num_speculative_tokens_per_batch_size needs vLLM 0.24 or later; without "
-                                 "VLLM_USE_V2_MODEL_RUNNER=1 the full CUDA graphs "
-                                 "are lost with it (7 to 22 % of TPOT in issue 49548), which this plan does not include");
+  note_context(fit, vllm_flags(), "if the server refuses to start because the cache does not hold it, add", own);
+  const bool by_batch = !asked.by_batch.empty() && takes_table_vllm(d);
+  if (by_batch)
+    own.notes.emplace_back(
+        "num_speculative_tokens_per_batch_size needs vLLM 0.24 or later; the variable keeps full CUDA graphs with it");
+  if (has_gguf(d))
+    own.notes.emplace_back("GGUF files need its plug-in vllm-gguf-plugin, which is experimental, and one file per model");
   ServerCommand command(vllm_flags());
   command.add_word(path_of(*d.target));
+  if (d.target->gguf) command.add(FlagUse::tokenizer, fmt::format("<path of {}>", d.target->name));
   if (shards != 1.0) command.add(FlagUse::tensor_parallel, shards);
   if (shares_experts(d)) {
     command.add(FlagUse::data_parallel, d.target->expert_parallel);
@@ -230,16 +274,18 @@ EngineCommand vllm(const Deployment& d, const RequiredSettings& asked) {
   if (fit.context) command.add(FlagUse::context, *fit.context);
   if (asked.batch > cost::vllm_step(d.hardware).requests) command.add(FlagUse::requests, asked.batch);
   if (draft_length > 0)
-    command.add(FlagUse::speculation,
-                fmt::format("'{{{}, \"num_speculative_tokens\": {}{}}}'", draft, draft_length, table_vllm(asked.by_batch)));
-  own.command = command.text();
+    command.add(FlagUse::speculation, fmt::format("'{{{}, \"num_speculative_tokens\": {}{}}}'", draft, draft_length,
+                                                  by_batch ? table_vllm(asked.by_batch) : ""));
+  own.command = (by_batch ? "VLLM_USE_V2_MODEL_RUNNER=1 " : "") + command.text();
   return own;
 }
 
 EngineCommand sglang(const Deployment& d, const RequiredSettings& asked) {
+  using enum cost::Maker;
   EngineCommand own = command_of(sglang_flags());
   const int draft_length = asked.draft_length;
-  for (const std::string& why : {unfit_gpu(d, 0.0), unplaced(d, draft_length)}) {
+  constexpr double kTuring = 7.5;  // the oldest that its installation page names
+  for (const std::string& why : {unfit_gpu(d, {{nvidia, amd, intel}, kTuring}), unplaced(d, draft_length)}) {
     if (why.empty()) continue;
     own.notes.push_back(why);
     return own;
@@ -273,6 +319,8 @@ EngineCommand sglang(const Deployment& d, const RequiredSettings& asked) {
   if (!starts(fit, asked, own)) return own;
   ServerCommand command(sglang_flags());
   command.add(FlagUse::model, path_of(*d.target));
+  if (d.target->gguf) command.add(FlagUse::file_type, "gguf");
+  if (has_gguf(d) && draft_length > 0) own.notes.emplace_back("it does not document GGUF files with speculation");
   if (const double gpus = gpus_of(d); gpus > 1.0) command.add(FlagUse::tensor_parallel, gpus);
   if (shares_experts(d)) {
     command.add(FlagUse::data_parallel, d.target->expert_parallel);
@@ -284,6 +332,8 @@ EngineCommand sglang(const Deployment& d, const RequiredSettings& asked) {
   add_offload(command, *d.target);
   if (const double all = asked.batch * d.target->expert_parallel; draft_length > 0 && all > cost::kSglangRunsSpeculating)
     command.add(FlagUse::requests, all);
+  if (d.draft && !is_module(d) && d.draft->gguf != d.target->gguf)
+    command.add(FlagUse::draft_file_type, d.draft->gguf ? "gguf" : "auto");
   if (is_dflash(d)) {
     // DFlash's block counts the token before the drafts, DSpark's does not.
     command.add(FlagUse::speculation, is_dspark(d) ? "DSPARK" : "DFLASH");
@@ -303,7 +353,8 @@ EngineCommand sglang(const Deployment& d, const RequiredSettings& asked) {
         "differs from prompt lookup's");
   } else if (d.draft) {
     // With topk 1, num-draft-tokens must be num-steps + 1.
-    command.add(FlagUse::speculation, is_eagle3(d) ? "EAGLE3" : is_head(d) ? "EAGLE" : "STANDALONE");
+    // NEXTN becomes FROZEN_KV_MTP for Gemma 4's assistants (pull request 24436).
+    command.add(FlagUse::speculation, is_assistant(d) ? "NEXTN" : is_eagle3(d) ? "EAGLE3" : is_head(d) ? "EAGLE" : "STANDALONE");
     if (!is_module(d)) command.add(FlagUse::draft_model, path_of(*d.draft));
     command.add(FlagUse::draft_length, draft_length);
     command.add(FlagUse::breadth, 1);
@@ -316,16 +367,57 @@ EngineCommand sglang(const Deployment& d, const RequiredSettings& asked) {
   return own;
 }
 
-// Devices of llama.cpp's CUDA backend: so many after the first ones.
-std::string devices(double first, double count) {
+// Devices of a backend of llama.cpp: so many after the first ones.
+std::string devices(std::string_view backend, double first, double count) {
   std::string list;
-  for (double i = first; i < first + count; i += 1.0) list += fmt::format("{}CUDA{:g}", list.empty() ? "" : ",", i);
+  for (double i = first; i < first + count; i += 1.0) list += fmt::format("{}{}{:g}", list.empty() ? "" : ",", backend, i);
   return list;
 }
 
+// The backend of the target's GPU; Vulkan if the draft's is of another maker, since one backend must run both.
+std::string_view backend_llama_cpp(const Deployment& d) {
+  if (d.draft_place && d.draft_place->hardware.maker != d.hardware.maker) return "Vulkan";
+  switch (d.hardware.maker) {
+    case cost::Maker::amd:
+      return "ROCm";
+    case cost::Maker::intel:
+      return "SYCL";
+    case cost::Maker::apple:
+      return "Metal";
+    default:
+      return "CUDA";
+  }
+}
+
+// Why llama.cpp's --split-mode tensor refuses this target; empty: it may start. Architectures: llm_arch_supports_sm_tensor of
+// src/llama-arch.cpp. Those with latent attention are DeepSeek2, DeepSeek 3.2, GLM-DSA, MiniCPM3, Mistral 4 and Kimi-Linear;
+// with states Mamba, Jamba, PLaMo 2, Falcon-H1, Granite 4, Nemotron-H and LFM2 (Qwen's Gated DeltaNet is supported). Caches and
+// backends: docs/multi-gpu.md.
+std::string refuses_tensor_split(const Deployment& d) {
+  constexpr std::array<std::string_view, 9> kArchitectures = {"grok",    "mpt",          "olmo2",      "olmoe",    "bitnet",
+                                                              "gemma3n", "gemma3n_text", "minimax_m2", "flex_olmo"};
+  const ModelShape& target = *d.target;
+  std::string architecture = target.architecture;
+  std::replace(architecture.begin(), architecture.end(), '-', '_');
+  if (std::find(kArchitectures.begin(), kArchitectures.end(), architecture) != kArchitectures.end()) return "this architecture";
+  if (target.latent) return "latent attention";
+  if (target.compressed) return "compressed attention";
+  if (target.state && target.state->kind != cost::StateLayer::Kind::gated_deltanet) return "layers with such states";
+  if (target.layer_embeddings && target.layer_embeddings->rank > 0.0) return "this architecture";
+  if (target.kv_bits < 16.0) return "a cache of fewer than 16 bits";
+  using enum cost::Maker;
+  if (d.hardware.maker == intel || d.hardware.maker == apple) return fmt::format("the backend of {}", d.hardware.name);
+  return "";
+}
+
 EngineCommand llama_cpp(const Deployment& d, const RequiredSettings& asked) {
+  using enum cost::Maker;
   EngineCommand own = command_of(llama_cpp_flags());
   const int draft_length = asked.draft_length;
+  if (const std::string why = unfit_gpu(d, {{nvidia, amd, intel, apple}}); !why.empty()) {
+    own.notes.push_back(why);
+    return own;
+  }
   if (shares_experts(d)) {
     own.notes.emplace_back("it does not support GPUs that share the experts while each serves its own sequences");
     return own;
@@ -343,15 +435,11 @@ EngineCommand llama_cpp(const Deployment& d, const RequiredSettings& asked) {
     own.notes.push_back(vocabularies(d) + fmt::format(": rejected beyond a difference of {:g}", kVocabularyDifferenceLlamaCpp));
     return own;
   }
-  if (is_assistant(d)) {
-    own.notes.emplace_back("it supports no drafters that read the target's cache");
-    return own;
-  }
   if (is_pard(d) || is_peagle(d)) {
     own.notes.emplace_back("it drafts in one pass only with heads on the target's features (draft-dflash, draft-dspark)");
     return own;
   }
-  if (is_head(d) && !is_eagle3(d) && !is_dflash(d) && !is_module(d)) {
+  if (is_head(d) && !is_eagle3(d) && !is_dflash(d) && !is_mtp(d)) {
     own.notes.emplace_back("it supports EAGLE heads only of EAGLE-3 (--spec-type draft-eagle3)");
     return own;
   }
@@ -359,6 +447,17 @@ EngineCommand llama_cpp(const Deployment& d, const RequiredSettings& asked) {
     own.notes.push_back(why);
     return own;
   }
+  if (const std::string why = no_gguf(d); !why.empty()) {
+    own.notes.push_back(why);
+    return own;
+  }
+  if (d.target->tensor_parallel > 1.0)
+    if (const std::string what = refuses_tensor_split(d); !what.empty()) {
+      own.notes.push_back(fmt::format(
+          "its --split-mode tensor refuses {}, and with --split-mode layer the GPUs run in turn, which this plan does not model",
+          what));
+      return own;
+    }
   if (!caches(d, {8.0, 8.5}, own)) return own;
   const ServerFit fit = fit_for_all(d, asked.batch, asked.context, draft_length);
   if (!starts(fit, asked, own)) return own;
@@ -370,6 +469,7 @@ EngineCommand llama_cpp(const Deployment& d, const RequiredSettings& asked) {
         "were accepted there before (drafter ngram_map_k)",
         std::min(kLongestLookup, draft_length), draft_length));
   if (is_module(d)) own.notes.emplace_back("the target's file must contain the module, which some conversions drop");
+  note_context(fit, llama_cpp_flags(), "longer requests than planned are refused; for each sequence the command has", own);
   // By default llama-server places a model's layers on one GPU after the other.
   ServerCommand command(llama_cpp_flags());
   command.add(FlagUse::model, path_of(*d.target));
@@ -382,16 +482,18 @@ EngineCommand llama_cpp(const Deployment& d, const RequiredSettings& asked) {
   if (asked.batch > 1.0) command.add(FlagUse::requests, asked.batch);
   if (d.draft) {
     // --draft-max and --draft-min were removed. p-min 0: unlikely drafts are not suppressed, since the plan counts every one.
-    // draft-mtp without its own model uses the target's file (common_speculative_init_result).
-    command.add(FlagUse::speculation, is_module(d)   ? "draft-mtp"
+    // draft-mtp without its own model uses the target's file (common_speculative_init_result). Gemma 4's assistants have a file
+    // (pull request 23398, June 2026).
+    command.add(FlagUse::speculation, is_mtp(d)      ? "draft-mtp"
                                       : is_dspark(d) ? "draft-dspark"
                                       : is_dflash(d) ? "draft-dflash"
                                       : is_head(d)   ? "draft-eagle3"
                                                      : "draft-simple");
     if (!is_module(d)) command.add(FlagUse::draft_model, path_of(*d.draft));
     if (d.draft_place) {
-      command.add(FlagUse::device, devices(0, d.target->tensor_parallel));
-      command.add(FlagUse::draft_device, devices(d.target->tensor_parallel, d.draft->tensor_parallel));
+      const std::string_view backend = backend_llama_cpp(d);
+      command.add(FlagUse::device, devices(backend, 0, d.target->tensor_parallel));
+      command.add(FlagUse::draft_device, devices(backend, d.target->tensor_parallel, d.draft->tensor_parallel));
       own.notes.push_back(fmt::format("llama-server --list-devices prints the names: here {} is the first device, {} follows",
                                       d.hardware.name, d.draft_place->hardware.name));
     }
@@ -407,6 +509,9 @@ EngineCommand llama_cpp(const Deployment& d, const RequiredSettings& asked) {
   return own;
 }
 
+// It rejects the schedule for Gemma 4's assistants (pull request 15833).
+bool takes_table_tensorrt(const Deployment& d) { return !is_assistant(d); }
+
 // draft_len_schedule since pull request 10860 (March 2026): {4: 4, 8: 2} drafts 4 up to 4 sequences, 2 up to 8, none above.
 std::string table_tensorrt(const std::vector<LengthRange>& by_batch) {
   std::string list;
@@ -418,7 +523,8 @@ std::string table_tensorrt(const std::vector<LengthRange>& by_batch) {
 EngineCommand tensorrt(const Deployment& d, const RequiredSettings& asked) {
   EngineCommand own = command_of(tensorrt_flags());
   constexpr double kAmpere = 8.0;  // the oldest that its support matrix names
-  for (const std::string& why : {unfit_gpu(d, kAmpere), unplaced(d, asked.draft_length)}) {
+  for (const std::string& why : {unfit_gpu(d, {{cost::Maker::nvidia}, kAmpere}), unplaced(d, asked.draft_length),
+                                 std::string(has_gguf(d) ? "it loads no GGUF files" : "")}) {
     if (why.empty()) continue;
     own.notes.push_back(why);
     return own;
@@ -448,6 +554,7 @@ EngineCommand tensorrt(const Deployment& d, const RequiredSettings& asked) {
   if (!caches(d, {8.0}, own)) return own;
   const ServerFit fit = fit_for_one(d, cost::MemoryRules::trtllm, asked.context, asked.draft_length);
   if (!starts(fit, asked, own)) return own;
+  if (is_assistant(d)) own.notes.emplace_back("needs pull request 15833 (July 2026): Gemma 4's assistants");
   ServerCommand command(tensorrt_flags());
   command.add_word(path_of(*d.target));
   if (const double gpus = gpus_of(d); gpus > 1.0) command.add(FlagUse::tensor_parallel, gpus);
@@ -459,7 +566,7 @@ EngineCommand tensorrt(const Deployment& d, const RequiredSettings& asked) {
   if (d.target->kv_bits < 16.0) options.emplace_back("kv_cache_config: {dtype: fp8}");
   if (asked.draft_length > 0)
     options.push_back(fmt::format("speculative_config: {{{}, max_draft_len: {}{}}}", draft, asked.draft_length,
-                                  table_tensorrt(asked.by_batch)));
+                                  takes_table_tensorrt(d) ? table_tensorrt(asked.by_batch) : ""));
   const char* const file = asked.draft_length > 0 ? "speculative.yaml" : "options.yaml";
   if (!options.empty()) command.add(FlagUse::options_file, file);
   own.command =
@@ -469,14 +576,15 @@ EngineCommand tensorrt(const Deployment& d, const RequiredSettings& asked) {
 
 struct Server {
   std::string_view name;
-  std::string_view engine;  // its engine presets and its library of kernels begin with this word
-  bool takes_lengths;       // draft lengths by batch
-  bool that_rise;           // and lengths that rise with the batch
+  std::string_view engine;                   // its engine presets and its library of kernels begin with this word
+  bool (*takes_lengths)(const Deployment&);  // draft lengths by batch; nullptr: never
+  bool that_rise;                            // and lengths that rise with the batch
   EngineCommand (*command)(const Deployment&, const RequiredSettings&);
 };
-constexpr std::array kServers = {Server{"vLLM", "vllm", true, true, vllm}, Server{"SGLang", "sglang", false, false, sglang},
-                                 Server{"llama.cpp", "llama_cpp", false, false, llama_cpp},
-                                 Server{"TensorRT-LLM", "trtllm", true, false, tensorrt}};
+constexpr std::array kServers = {Server{"vLLM", "vllm", takes_table_vllm, true, vllm},
+                                 Server{"SGLang", "sglang", nullptr, false, sglang},
+                                 Server{"llama.cpp", "llama_cpp", nullptr, false, llama_cpp},
+                                 Server{"TensorRT-LLM", "trtllm", takes_table_tensorrt, false, tensorrt}};
 
 const Server* find_server(std::string_view name) {
   const auto* const found =
@@ -502,9 +610,9 @@ std::string server_of(const cost::Engine& engine) {
   return "";
 }
 
-bool takes_lengths_by_batch(const std::string& engine) {
+bool takes_lengths_by_batch(const std::string& engine, const Deployment& deployment) {
   const Server* const server = find_server(engine);
-  return server != nullptr && server->takes_lengths;
+  return server != nullptr && server->takes_lengths != nullptr && deployment.target && server->takes_lengths(deployment);
 }
 
 bool takes_lengths_that_rise(const std::string& engine) {
@@ -545,22 +653,54 @@ std::string preset_called(const std::string& name) {
   return "";
 }
 
-// The target in the name of a head: eagle3-TARGET, TARGET-mtp; "" if it names none.
-std::string named_target(const std::string& head) {
-  std::string rest = head;
+// The target that a head's description names (verifier: Qwen/Qwen3-8B), or its own name (eagle3-TARGET, TARGET-mtp); "" if
+// neither does.
+std::string named_target(const ModelShape& head) {
+  std::string verifier = head.verifier.substr(head.verifier.rfind('/') + 1);
+  std::transform(verifier.begin(), verifier.end(), verifier.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (const std::string own = preset_called(verifier); !own.empty()) return own;
+  std::string rest = head.name;
   for (const std::string_view prefix : {"eagle3-", "p-eagle-", "dflash-", "dspark-"})
     if (rest.starts_with(prefix)) rest = rest.substr(prefix.size());
-  if (rest.ends_with("-mtp")) rest.resize(rest.size() - 4);
-  return rest == head ? "" : preset_called(rest);
+  for (const std::string_view suffix : {"-mtp", "-assistant"})
+    if (rest.ends_with(suffix)) rest.resize(rest.size() - suffix.size());
+  return rest == head.name ? "" : preset_called(rest);
+}
+
+// Whether a model is the recorded one: by its name if it is a preset's, otherwise by its widths.
+bool is_recorded(const ModelShape& model, const std::string& recorded) {
+  if (const std::string own = preset_called(model.name); !own.empty())
+    return own == cost::own_name(cost::PresetKind::model, recorded);
+  Diagnostics ignored;
+  const ModelShape other = cost::read_model(config::parse_text(recorded, "", ignored), "model", ignored);
+  return !ignored.empty() || (model.layers == other.layers && model.hidden == other.hidden && model.vocab == other.vocab &&
+                              model.experts == other.experts && model.on_target() == other.on_target());
+}
+
+// Why acceptance that was recorded with other models does not hold for these; empty: nothing is known against it. A table
+// without a target names a draft for the latency only.
+std::string recorded_otherwise(const Deployment& d, const RecordedModels& recorded) {
+  const bool of_ngrams = recorded.draft == "none";
+  const bool target = !recorded.target.empty() && !is_recorded(*d.target, recorded.target);
+  const bool draft =
+      d.draft && (of_ngrams || (!recorded.draft.empty() && !recorded.target.empty() && !is_recorded(*d.draft, recorded.draft)));
+  if (!target && !draft) return "";
+  const auto drafted_by = [](const std::string& name) { return name.empty() ? "" : " drafted by " + name; };
+  return fmt::format("the acceptance was recorded with {}{}, not with {}{}: expect another",
+                     recorded.target.empty() ? "a target" : recorded.target,
+                     of_ngrams ? " drafted by n-grams" : drafted_by(recorded.draft), d.target->name,
+                     drafted_by(d.draft ? d.draft->name : ""));
 }
 
 }  // namespace
 
-std::vector<std::string> pair_warnings(const cost::Deployment& deployment) {
+std::vector<std::string> pair_warnings(const cost::Deployment& deployment, const RecordedModels& recorded) {
   std::vector<std::string> list;
   if (!deployment.target) return list;
-  if (is_head(deployment)) {
-    const std::string own = named_target(deployment.draft->name);
+  if (std::string why = recorded_otherwise(deployment, recorded); !why.empty()) list.push_back(std::move(why));
+  if (is_head(deployment) || is_assistant(deployment)) {
+    const std::string own = named_target(*deployment.draft);
     const std::string target = preset_called(deployment.target->name);
     if (const std::string why = made_for_another(*deployment.target, *deployment.draft); !why.empty())
       list.push_back(why + ": no engine serves this pair");

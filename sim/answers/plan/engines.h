@@ -30,18 +30,24 @@ std::vector<EngineCommand> engine_commands(const cost::Deployment& deployment, i
 double gpus_of(const cost::Deployment& deployment);
 
 // The command of one engine, "vLLM", "SGLang", "TensorRT-LLM" or "llama.cpp"; nullopt for another. `by_batch` is included if the
-// engine supports such a table, which vLLM and TensorRT-LLM do: from 1 sequence on without gaps. `draft_length` is the longest
+// engine takes it (takes_lengths_by_batch): from 1 sequence on without gaps. `draft_length` is the longest
 // of them.
 std::optional<EngineCommand> engine_command(const std::string& engine, const cost::Deployment& deployment, int draft_length,
                                             double batch, const std::vector<LengthRange>& by_batch,
                                             double context = kUsualContext);
-bool takes_lengths_by_batch(const std::string& engine);
+// Whether the engine has such a table and honours it for this deployment without losing more than it gains.
+bool takes_lengths_by_batch(const std::string& engine, const cost::Deployment& deployment);
 // TensorRT-LLM rejects a table whose first length is not its longest (validate_draft_len_schedule_and_sort,
 // tensorrt_llm/llmapi/llm_args.py).
 bool takes_lengths_that_rise(const std::string& engine);
 
-// Why no engine, or only some, can serve a target and its draft: different vocabularies or widths. One line each, for users who
-// see the table of draft lengths but no commands.
-std::vector<std::string> pair_warnings(const cost::Deployment& deployment);
+// The models with which an acceptance was recorded, in the form of cost.target and cost.draft; "": not stated.
+struct RecordedModels {
+  std::string target;
+  std::string draft;
+};
+// Why no engine, or only some, can serve a target and its draft (different vocabularies or widths), and why their acceptance
+// differs from the published one: a head or a table of other models. One line each. plan, serve and compare print them.
+std::vector<std::string> pair_warnings(const cost::Deployment& deployment, const RecordedModels& recorded = {});
 
 }  // namespace specsim::plan

@@ -8,12 +8,11 @@
 
 namespace specsim::plan {
 
-// The context that a server takes from the model's config.json unless a flag sets it; none: not known here.
-std::optional<double> default_context(const cost::ModelShape& model);
-
 struct ServerFit {
   std::string why_not;            // why the server would not start; "": it does
   std::optional<double> context;  // of a sequence, to be given by a flag; none: the default does
+  double planned = 0.0;           // tokens of the longest planned sequence, rounded up
+  bool unknown = false;           // the model's own context, which the server takes by default, is not known here
   bool past_model = false;        // the planned context is longer than the model's own
 };
 

@@ -58,6 +58,8 @@ AcceptanceCurve table_acceptance(const std::string& name, const Location& where,
   if (table.one_pass) longest = std::min(longest, static_cast<int>(rates.size()));
   AcceptanceCurve curve =
       table.by_context.empty() ? conditional_acceptance(rates, longest) : context_acceptance(table.by_context, longest);
+  curve.recorded_target = table.target;
+  curve.recorded_draft = table.draft;
   if (!table.origin().empty()) curve.source += fmt::format(": {}", table.origin());
   if (table.selection != spec::Selection::unsaid && table.temperature != "0")
     curve.source += table.selection == spec::Selection::sampled ? "; for drawn drafts (selection: sampled)"

@@ -8,6 +8,7 @@
 #include "sim/doors/cli/command.h"
 #include "sim/doors/cli/options.h"
 #include "sim/doors/cli/result_files.h"
+#include "sim/doors/cli/stated_acceptance.h"
 #include "sim/doors/cli/stop.h"
 #include "sim/doors/cli/workload_options.h"
 #include "sim/experiments/judge/coverage.h"
@@ -391,6 +392,7 @@ ExitCode compare_command(const std::vector<std::string>& arguments) {
   check_tables(cells, run.threads, experiments.front().file, plan::kReplicates);
   print_warnings(cells);
   if (const std::string rising = built_in.table.rising(); !rising.empty()) print_warning(rising);
+  if (cells.front()->cost_choice) warn_of_pair(cells.front()->cost().deployment(), options.acceptance.value_or(""));
 
   Progress progress;
   run.progress = [&](double done, double all) { progress.show(done, all); };

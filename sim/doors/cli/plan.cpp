@@ -172,10 +172,12 @@ ExitCode plan_command(const std::vector<std::string>& arguments) {
     if (const cost::Deployment* const deployment = planned[0].cell->cost().deployment(); deployment != nullptr)
       for (const std::optional<cost::ModelShape>* const model : {&deployment->target, &deployment->draft})
         if (*model) print_model(**model);
-  if (planned.size() == 1)
+  if (planned.size() == 1) {
     print_advice(planned[0], plan::advise(planned[0].cell->cost(), planned[0].cell->workload, planned[0].curve), options.verbose);
-  else
+  } else {
+    warn_of_pair(planned[0].cell->cost().deployment(), options.acceptance.table);
     print_planned(planned);
+  }
   if (folder) {
     for (const auto& [name, text] : plan::plan_files(planned, planning.longest, options.threads)) folder->write(name, text);
     folder->finish(new_manifest(experiments, options.threads, started));

@@ -179,10 +179,13 @@ std::string run_sweep(const ServeTask& task, const std::atomic<bool>* stop, repo
   if (runner.stopped()) return "";
   if (task.experiment.speculation) {
     double requests = 1.0;  // requests in a step at the largest load that the server keeps up with
+    double most = 1.0;      // and in its largest step
     for (const load::CurvePoint& point : curve)
-      if (point.speculative && !load::overloaded(point))
+      if (point.speculative && !load::overloaded(point)) {
         requests = std::max(requests, load::figure(point, [](const serve::Summary& s) { return s.mean_batch; }).mean);
-    print_best_lengths(task.experiment, load::make_requests(task.experiment), requests);
+        most = std::max(most, load::figure(point, [](const serve::Summary& s) { return s.largest_batch; }).mean);
+      }
+    print_best_lengths(task.experiment, load::make_requests(task.experiment), requests, most);
   }
   if (folder == nullptr) return "none";
   folder->write("curve.csv", load::curve_csv(curve, sweep.load));
@@ -383,7 +386,7 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
         "TOO EARLY: {} of {} requests were sent before the answer in their prompt was complete, which no client "
         "can do, allowed: closed: true, a longer gap_s or less load\n",
         early, workload.requests.size());
-  if (experiment.speculation) print_best_lengths(experiment, workload, own.summary.mean_batch);
+  if (experiment.speculation) print_best_lengths(experiment, workload, own.summary.mean_batch, own.summary.largest_batch);
   if (timeline) {
     timeline->close();
     print_output("wrote {}\n", task.timeline);
@@ -428,6 +431,7 @@ ExitCode serve_command(const std::vector<std::string>& arguments) {
   read_serve_task(line, read, task);
   for (const auto& warnings : {task.experiment.cost->warnings(), task.experiment.warnings})
     for (const std::string& warning : warnings) print_warning(warning);
+  if (task.experiment.speculation) warn_of_pair(task.experiment.cost->deployment(), task.acceptance.table);
   if (task.dry_run) {
     print_plan(task);
     return ExitCode::fine;

@@ -179,18 +179,31 @@ void print_curve(const std::vector<load::CurvePoint>& curve, load::Load load, co
 
 namespace {
 
-// Prints the server's flags: with a table if its engine supports one, otherwise with the length for steps of so many requests.
-void print_flags(const load::ServeExperiment& experiment, const load::LengthTable& table, double requests, double context) {
+// Whether steps of up to `most` requests have several draft lengths.
+bool lengths_differ(const std::vector<plan::LengthRange>& ranges, double most) {
+  return std::ranges::any_of(ranges, [&](const plan::LengthRange& range) {
+    return range.from <= most && range.draft_length != ranges.front().draft_length;
+  });
+}
+
+// Prints the server's flags: with a table if its engine honours one and steps of up to `most` requests have several lengths,
+// otherwise with the length for steps of so many requests.
+void print_flags(const load::ServeExperiment& experiment, const load::LengthTable& table, double requests, double most,
+                 double context) {
   const std::string& engine = experiment.product;
   const cost::Deployment* const deployment = experiment.cost->deployment();
   if (engine.empty() || deployment == nullptr) return;
   std::vector<plan::LengthRange> by_batch;
   int length = load::length_at(table.best, requests);
   bool faster_without = load::baseline_is_faster(table.best, requests);
-  if (plan::takes_lengths_by_batch(engine) && table.best.ranges.size() > 1) {
+  const bool takes_table = plan::takes_lengths_by_batch(engine, *deployment);
+  if (takes_table && lengths_differ(table.best.ranges, most)) {
     by_batch = table.best.ranges;
     length = std::ranges::max_element(by_batch, {}, &plan::LengthRange::draft_length)->draft_length;
     faster_without = load::baseline_is_faster(table.best);
+  } else if (takes_table && table.best.ranges.size() > 1) {
+    print_words(
+        fmt::format("{}: no table, since steps of this load, of up to {:.0f} requests, all draft {}", engine, most, length));
   } else if (table.best.ranges.size() > 1) {
     print_words(fmt::format("{} takes one draft length for all steps: {} is best with {:.0f} requests in a step", engine, length,
                             requests));
@@ -220,7 +233,8 @@ void print_flags(const load::ServeExperiment& experiment, const load::LengthTabl
 
 }  // namespace
 
-void print_best_lengths(const load::ServeExperiment& experiment, const arrivals::RequestTrace& workload, double requests) {
+void print_best_lengths(const load::ServeExperiment& experiment, const arrivals::RequestTrace& workload, double requests,
+                        double most) {
   const load::LengthTable table = load::length_table(
       experiment, workload, plan::takes_lengths_that_rise(experiment.product) ? plan::Rise::once : plan::Rise::never);
   if (table.longest == 0) return;
@@ -238,7 +252,7 @@ void print_best_lengths(const load::ServeExperiment& experiment, const arrivals:
   double longest = 0.0;  // tokens of a request when it ends
   for (const arrivals::Request& one : workload.requests)
     longest = std::max(longest, static_cast<double>(one.prompt) + one.output);
-  print_flags(experiment, table, requests, longest);
+  print_flags(experiment, table, requests, most, longest);
 }
 
 }  // namespace specsim::cli

@@ -15,7 +15,9 @@ void print_summaries(const Summaries& summaries);
 void print_classes(const load::ClassTable& classes);
 void print_curve(const std::vector<load::CurvePoint>& curve, load::Load load, const serve::Slo& slo);
 // Prints the best draft length by requests in a step, at the experiment's acceptance and this workload, and the flags that start
-// a server with these lengths. An engine with one length for all steps gets the length for steps of so many `requests`.
-void print_best_lengths(const load::ServeExperiment& experiment, const arrivals::RequestTrace& workload, double requests);
+// a server with these lengths. An engine with one length for all steps gets the length for steps of so many `requests`; so does
+// one with a table if its lengths are the same in all steps of up to `most` requests.
+void print_best_lengths(const load::ServeExperiment& experiment, const arrivals::RequestTrace& workload, double requests,
+                        double most);
 
 }  // namespace specsim::cli

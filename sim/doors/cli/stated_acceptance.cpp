@@ -1,5 +1,6 @@
 #include "sim/doors/cli/stated_acceptance.h"
 
+#include "sim/answers/plan/engines.h"
 #include "sim/answers/plan/stated_acceptance.h"
 #include "sim/doors/cli/numbers.h"
 #include "sim/doors/cli/server_log.h"
@@ -95,6 +96,16 @@ std::optional<AcceptanceCurve> stated_acceptance(const CommandLine& line, const 
   if (stated == "trace") return plan::trace_acceptance(options.trace, longest);
   if (stated == "log") return logged_acceptance(options, longest);
   return std::nullopt;
+}
+
+void warn_of_pair(const cost::Deployment* deployment, const std::string& table) {
+  if (deployment == nullptr) return;
+  plan::RecordedModels recorded;
+  if (!table.empty()) {
+    const spec::AcceptanceTable own = spec::named_acceptance_table(table, {"--acceptance", 0, 0}, spec::Contexts::several);
+    recorded = {own.target, own.draft};
+  }
+  for (const std::string& warning : plan::pair_warnings(*deployment, recorded)) print_warning(warning);
 }
 
 }  // namespace specsim::cli

@@ -3,6 +3,7 @@
 
 #include "sim/answers/plan/acceptance_curve.h"
 #include "sim/doors/cli/options.h"
+#include "sim/hardware/latency/deployment.h"
 
 #include <optional>
 #include <string>
@@ -35,5 +36,9 @@ void add_acceptance_options(CommandLine& line, AcceptanceOptions& options);
 // them.
 std::optional<plan::AcceptanceCurve> stated_acceptance(const CommandLine& line, const AcceptanceOptions& options, int longest,
                                                        bool trace = true);
+
+// Warns of a pair that engines refuse, and of a head or an acceptance table (`table`, an option's text; "": none) of other
+// models.
+void warn_of_pair(const cost::Deployment* deployment, const std::string& table);
 
 }  // namespace specsim::cli

@@ -140,6 +140,12 @@ const std::vector<Parameter>& hardware_parameters() {
   static const std::vector<Parameter> parameters = {
       {"preset", Type::text, "", "a GPU's name or file; the other keys override its values", {}, {}},
       {"name", Type::text, "", "name that its maker gave it", {}, {}},
+      {"maker",
+       Type::text,
+       "",
+       "its maker, by which servers decide whether they run on it; default: nvidia with compute_capability, otherwise unknown",
+       {},
+       {"nvidia", "amd", "intel", "apple", "google"}},
       {"aliases", Type::value_list, "", "further names", {}, {}},
       {"source", Type::text, "", "where the figures come from", {}, {}},
       {"unverified", Type::boolean, "false", "figures from memory, not verified", {}, {}},
@@ -298,6 +304,18 @@ void lend_kernels(Hardware& hardware) {
   hardware.other_links = hardware.other_links || !has_nvlink(hardware);
 }
 
+Maker read_maker(const config::Arguments& a, double compute_capability) {
+  constexpr std::array<std::pair<std::string_view, Maker>, 5> kMakers = {{{"nvidia", Maker::nvidia},
+                                                                          {"amd", Maker::amd},
+                                                                          {"intel", Maker::intel},
+                                                                          {"apple", Maker::apple},
+                                                                          {"google", Maker::google}}};
+  if (a.has("maker"))
+    for (const auto& [word, maker] : kMakers)
+      if (a.text("maker") == word) return maker;
+  return compute_capability > 0.0 ? Maker::nvidia : Maker::unknown;
+}
+
 }  // namespace
 
 Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics) {
@@ -331,6 +349,7 @@ Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics) {
   hardware.has_fp4 = a.has("fp4_tflops");
   hardware.multiprocessors = a.number("multiprocessors");
   hardware.compute_capability = a.number("compute_capability");
+  hardware.maker = read_maker(a, hardware.compute_capability);
   hardware.kernels_spread = a.number("kernels_spread");
   if (a.has("kernels_engine")) hardware.kernels_engine = a.text("kernels_engine");
   // The preset's fits do not override a calibration that the user gave.

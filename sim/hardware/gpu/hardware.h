@@ -41,8 +41,12 @@ struct HourlyPrice {
   std::string source;  // list and date
 };
 
+// Whose software a GPU runs, which decides the servers that it has.
+enum class Maker { unknown, nvidia, amd, intel, apple, google };
+
 struct Hardware {
   std::string name;
+  Maker maker = Maker::unknown;
   double memory_bytes = 0.0;
   double bandwidth = 0.0;  // bytes per second
   double flops = 0.0;      // dense bf16 operations per second

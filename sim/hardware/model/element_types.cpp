@@ -252,10 +252,20 @@ void check_element_types(const ModelShape& shape, const std::string& what, const
       if (has(pair.kernel) && (hardware.has_bf16 || !bf16))
         allowed.push_back(fmt::format("{} with {}", pair.weights, pair.activations));
     }
+    // The same weights, unpacked for arithmetic that the GPU has, as Marlin's kernels do.
+    const auto unpacked = std::find_if(kTypePairs.begin(), kTypePairs.end(), [&](const TypePair& pair) {
+      return std::string_view(pair.weights) == asked->weights && std::string_view(pair.activations) == "bf16" &&
+             hardware.has_bf16 && has(pair.kernel);
+    });
     diagnostics.add(shape.dtype_where,
                     fmt::format("the {}'s weights of {} are multiplied with activations of {}, but {} does not have this "
-                                "arithmetic, allowed: weights of {}",
+                                "arithmetic, allowed: {}weights of {}",
                                 what, asked->weights, asked->activations, hardware.name.empty() ? "this GPU" : hardware.name,
+                                unpacked == kTypePairs.end()
+                                    ? ""
+                                    : fmt::format("the same weights with bf16, dtype {{weights: {}, activations: bf16}}, as "
+                                                  "servers run them here; or ",
+                                                  asked->weights),
                                 fmt::join(allowed, ", ")));
     return;
   }

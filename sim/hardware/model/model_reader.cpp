@@ -162,6 +162,21 @@ const std::vector<Key>& model_keys() {
       perhaps("target_vocab", &ModelShape::target_vocab, "a head's: tokens of that target"),
       perhaps("target_layers", &ModelShape::target_layers, "a head's: layers of that target"),
       word("verifier", &ModelShape::verifier, "a head's: name of that target"),
+      {{"context",
+        Type::integer,
+        "",
+        "tokens of the longest sequence that servers accept by default (max_position_embeddings); 0: not known",
+        config::between(0, 1e9),
+        {}},
+       &ModelShape::context},
+      {{"alias_contexts",
+        Type::value,
+        "",
+        "context of aliases that accept longer or shorter sequences: {llama-3-8b: 8192}",
+        {},
+        {}}},
+      word("architecture", &ModelShape::architecture,
+           "name of the architecture in config.json (model_type) or GGUF, where servers decide by it"),
       flag("shares_lm_head", &ModelShape::shares_lm_head, "false", "embeddings and LM head are the target's"),
       flag("shares_embeddings", &ModelShape::shares_embeddings, "false", "embeddings are the target's, the LM head is its own"),
       flag("one_pass", &ModelShape::one_pass, "false",
@@ -428,6 +443,18 @@ void take_stored_bytes(ModelShape& shape) {
   }
 }
 
+// The context of an alias, unless the config gives one for the model that it names.
+void read_alias_contexts(const config::Arguments& a, ModelShape& shape, Diagnostics& diagnostics) {
+  if (!a.has("alias_contexts") || (a.has("context") && a.where("context").file != a.where("alias_contexts").file)) return;
+  std::vector<config::Parameter> parameters;
+  if (a.has("aliases"))
+    for (const config::Value& alias : a.value("aliases").items)
+      parameters.push_back({alias.text, Type::integer, "", "context of this alias", config::between(1, 1e9), {}});
+  const config::Arguments own = config::read_arguments(a.value("alias_contexts"), parameters, {}, "alias_contexts", diagnostics);
+  for (const config::Parameter& alias : parameters)
+    if (alias.name == shape.name && own.has(alias.name)) shape.context = static_cast<double>(own.integer(alias.name));
+}
+
 }  // namespace
 
 std::vector<StoredTensors> read_stored(const config::Value& parts) {
@@ -468,6 +495,7 @@ ModelShape read_model(const config::Value& spec, const std::string& what, Diagno
       if (a.has(name)) shape.*(*text) = a.text(name);
     }
   }
+  read_alias_contexts(a, shape, diagnostics);
   if (a.has("assumed"))
     for (const config::Value& text : a.value("assumed").items) shape.assumed.push_back(text.text);
   if (a.has("unread"))

@@ -390,7 +390,7 @@ double ModelShape::recurrent_bytes() const {
 
 std::string made_for_another(const ModelShape& target, const ModelShape& draft) {
   constexpr double kPadding = 0.01;  // tolerance for vocabularies; families differ by more
-  if (!draft.on_target()) return "";
+  if (!draft.on_target() && !(draft.reads_target_cache() && draft.target_hidden)) return "";
   if (const double width = draft.target_hidden.value_or(draft.hidden); width != target.hidden)
     return fmt::format("the head reads features that are {:g} wide, the target's are {:g}", width, target.hidden);
   const std::optional<double> own = draft.shares_lm_head ? std::optional(draft.vocab) : draft.embedding_vocab;

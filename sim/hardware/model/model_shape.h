@@ -209,13 +209,16 @@ struct ModelShape {
   std::optional<double> target_vocab;   // tokens of that target
   std::optional<double> target_layers;  // layers of that target
   std::string verifier;                 // name of that target
-  bool shares_lm_head = false;          // LM head and embeddings are the target's: no bytes of its own, the same time
-  bool shares_embeddings = false;       // only the embeddings are the target's
-  bool one_pass = false;                // one pass over all positions drafts a whole round (DFlash, PARD)
-  bool in_target_checkpoint = false;    // servers find the module in the target's own checkpoint and take no path for it
-  std::vector<std::string> unread;      // keys of its file that were not used
-  std::vector<std::string> assumed;     // assumptions of the description, for warnings
-  std::vector<StoredTensors> stored;    // tensors in the files of its weights; empty: not known
+  std::optional<double> context;        // tokens of the longest sequence that servers accept by default; none: not known
+  // Name of the architecture in config.json (model_type) or GGUF; empty: not known, servers then decide by the shape.
+  std::string architecture;
+  bool shares_lm_head = false;        // LM head and embeddings are the target's: no bytes of its own, the same time
+  bool shares_embeddings = false;     // only the embeddings are the target's
+  bool one_pass = false;              // one pass over all positions drafts a whole round (DFlash, PARD)
+  bool in_target_checkpoint = false;  // servers find the module in the target's own checkpoint and take no path for it
+  std::vector<std::string> unread;    // keys of its file that were not used
+  std::vector<std::string> assumed;   // assumptions of the description, for warnings
+  std::vector<StoredTensors> stored;  // tensors in the files of its weights; empty: not known
   // Precision and sharing.
   double weight_bits = 16.0;
   double expert_bits = 16.0;  // bits of the experts' weights
@@ -238,6 +241,8 @@ struct ModelShape {
 
   // It reads the target's hidden states and cannot run without the target.
   [[nodiscard]] bool on_target() const { return fused_inputs > 0.0 || prediction_heads > 0.0; }
+  // Layers that read the target's cache (Gemma 4's assistants).
+  [[nodiscard]] bool reads_target_cache() const { return drafter == "gemma_assistant"; }
   // Keys and values are one cached vector; fits of kernels for separate heads do not apply.
   [[nodiscard]] bool over_one_vector() const { return latent || one_vector; }
   // Tokens per entry of those that an indexer scores.

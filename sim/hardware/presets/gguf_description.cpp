@@ -165,6 +165,8 @@ class GgufReader {
   void read_shape() {
     const std::string* const name = first_.text("general.name");
     put_text("model_type", in_type());
+    put_text("gguf_architecture", prefix_.substr(0, prefix_.size() - 1));
+    if (const auto context = count("context_length"); context && *context > 0.0) put("max_position_embeddings", *context);
     put_text("_name_or_path", name != nullptr && !name->empty() ? *name : std::filesystem::path(first_.path()).stem().string());
     const double blocks = needed("block_count");
     modules_ = count("nextn_predict_layers").value_or(0.0);

@@ -41,6 +41,8 @@ class ConfigJson {
     if (!diagnostics_.empty()) return {};
     look_up();
     put_text("name", name());
+    const std::string architecture = word("gguf_architecture");
+    if (const std::string& own = architecture.empty() ? type_ : architecture; !own.empty()) put_text("architecture", own);
     if (drafter_ && drafter_->heads_alone) return finish();
     widths_.hidden = required(kHidden);
     widths_.dense_and_experts = is("gemma4");
@@ -55,6 +57,7 @@ class ConfigJson {
     read_feed_forward();
     read_windows();
     read_head();
+    if (!drafter_) read_context();
     if (!diagnostics_.empty()) return {};
     read_types();
     check_layer_keys(*text_, file_layers_, assumed_, diagnostics_);
@@ -643,6 +646,34 @@ class ConfigJson {
       put_number("kv_window", window, where(key));
       if (windowed < attending) put_number("window_layers", windowed, where(key));
     }
+  }
+
+  // The context that servers derive from the file unless a flag sets it: _get_and_verify_max_len of vllm/config/model.py.
+  void read_context() {
+    const auto read = [](const Value* value) -> std::optional<double> {
+      constexpr double kMost = 1e9;
+      const std::optional<double> own =
+          value != nullptr && value->is_scalar() ? config::as_number(value->text) : std::optional<double>();
+      return own && *own > 0.0 && *own <= kMost ? own : std::nullopt;
+    };
+    std::optional<double> least;
+    Location at = text_->where;
+    for (const char* key : {"max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "model_max_length",
+                            "max_target_positions", "max_sequence_length", "max_seq_length", "seq_len"})
+      if (const auto own = read(find({key})); own && (!least || *own < *least)) {
+        least = own;
+        at = find({key})->where;
+      }
+    const Value* rope = find({"rope_parameters", "rope_scaling"});
+    if (!least) return;
+    // Gemma 3's file and those of the other types give the length after scaling.
+    if (rope != nullptr && rope->is_map() && !is("gemma3")) {
+      const Value* kind = rope->find("rope_type") != nullptr ? rope->find("rope_type") : rope->find("type");
+      const std::string type = kind != nullptr && kind->is_scalar() ? kind->text : "";
+      if (type == "yarn") least = read(rope->find("original_max_position_embeddings")).value_or(*least);
+      if (type != "su" && type != "longrope" && type != "llama3") *least *= read(rope->find("factor")).value_or(1.0);
+    }
+    put_number("context", std::llround(*least), at);
   }
 
   // Vocabulary and LM head; a draft head's own products.
