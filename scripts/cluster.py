@@ -358,7 +358,7 @@ def check_places(out, begun):
         if name not in names and os.path.lexists(out / name):
             raise foreign(out / name, "no manifest.yaml in its folder lists it")
     if os.path.lexists(out / "journal.txt"):
-        raise foreign(out / "journal.txt", "is no file of specsim cluster")  # merge would refuse it in the end
+        raise foreign(out / "journal.txt", "is no file of specsim cluster")  # merge would reject it in the end
 
 
 def remove_results(out):

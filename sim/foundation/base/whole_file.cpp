@@ -279,7 +279,7 @@ std::string ReadError::message(const std::string& wanted) const {
 
 namespace {
 
-// What a file is read for. Only `named` may be a pipe or a device; the others are never waited for.
+// The origin of a file's path. Only `named` may be a pipe or a device; the others are never waited for.
 enum class Source {
   named,   // on the command line or in a file
   found,   // in a folder
