@@ -22,6 +22,7 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 import unicodedata
 from pathlib import Path
@@ -32,6 +33,7 @@ MOST_TASKS = 100000
 MOST_BYTES = 1 << 28  # a plan holds the texts of its configs
 SECONDS_TO_STOP = 10  # time that a task gets to keep its finished work
 RESULTS = ("data.csv", "counts.csv", "waterfall.csv")  # files that merge writes, besides manifest.yaml
+JOURNAL = b"specsim journal "  # beginning of a journal
 BAD_INPUT, REFUSED, INTERRUPTED = 2, 4, 6
 
 # Differences between two experiments reach the scripts as arguments, never as text of theirs: no name can be read as a command.
@@ -68,6 +70,7 @@ set -u
 cd -- "$2" || exit 4
 exec "$3" merge "$1/shards" --out "$1"
 """
+SCRIPTS = {"task.sh": TASK, "merge.sh": MERGE}  # the submitted scripts, which users can read and change
 
 
 class BadInput(Exception):
@@ -76,6 +79,10 @@ class BadInput(Exception):
 
 class Refused(Exception):
     pass
+
+
+def foreign(path, found):
+    return BadInput(f"{path}: {found}, allowed: another --out, or none of this name there")
 
 
 class Stop:
@@ -150,11 +157,40 @@ def ended(command, **streams):
 
 def write_whole(path, text, mode=0o644):
     """Writes a file in one step, even over an existing one; bytes of names that are not UTF-8 are kept."""
-    part = path.with_name(path.name + ".part")
-    part.unlink(missing_ok=True)
-    part.write_bytes(os.fsencode(text))
-    part.chmod(mode)
-    part.replace(path)
+    number, part = tempfile.mkstemp(prefix=path.name + ".", dir=path.parent)  # a name of its own, so that no other file is lost
+    try:
+        with open(number, "wb") as file:
+            file.write(os.fsencode(text))
+            os.fchmod(number, mode)
+            file.flush()
+            os.fsync(number)
+        os.replace(part, path)
+    except BaseException:
+        os.unlink(part)
+        raise
+
+
+def open_regular(path, flags):
+    """A descriptor, or None if this is no regular file: no link is followed, and no pipe is waited for. OSError."""
+    try:
+        file = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY, 0o666)
+    except OSError as failure:
+        if failure.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
+            return None
+        raise
+    if stat.S_ISREG(os.fstat(file).st_mode):
+        return file
+    os.close(file)
+    return None
+
+
+def regular_bytes(path, most=MOST_BYTES):
+    """The first bytes of a regular file; None for anything else."""
+    file = open_regular(path, os.O_RDONLY)
+    if file is None:
+        return None
+    with open(file, "rb") as stream:
+        return stream.read(most)
 
 
 def read_plan(path):
@@ -162,11 +198,11 @@ def read_plan(path):
     def wrong(found, allowed, where=""):
         return BadInput(f"{path}{where}: {found}, allowed: {allowed}")
     mine = f"the {PLAN} that specsim cluster wrote"
-    about = path.stat()
-    if not stat.S_ISREG(about.st_mode) or about.st_size > MOST_BYTES:
-        raise wrong("is no regular file" if not stat.S_ISREG(about.st_mode) else f"{about.st_size} bytes", mine)
+    data = regular_bytes(path, MOST_BYTES + 1)
+    if data is None or len(data) > MOST_BYTES:
+        raise wrong("is no regular file" if data is None else f"has more than {MOST_BYTES} bytes", mine)
     try:
-        plan = json.loads(path.read_bytes().decode("utf-8"))
+        plan = json.loads(data.decode("utf-8"))
     except UnicodeDecodeError as failure:
         raise wrong(f"byte {failure.start + 1} is no UTF-8", mine)
     except json.JSONDecodeError as failure:
@@ -228,6 +264,9 @@ def ranges(numbers):
 
 def checked(options):
     """Runs the program's own check of the config, so that its messages come before anything is submitted."""
+    for one in options.config:
+        if Path(one).exists() and not Path(one).is_file() and not Path(one).is_dir():
+            raise BadInput(f"{one}: is no regular file, allowed: a config that every task can read")
     status, output, error = ended([SPECSIM, "run", *run_arguments(options), "--dry-run"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if status:
         tell(error.removesuffix("\n"))
@@ -238,7 +277,7 @@ def checked(options):
 def alone(out):
     """Locks DIR's logs until this process ends; DIR itself is locked by merge."""
     try:
-        fcntl.flock(os.open(out / "logs", os.O_RDONLY | os.O_DIRECTORY), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(os.open(out / "logs", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW), fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise BadInput(f"{out}: another specsim cluster is at work here, allowed: another --out, or this one when it has ended")
     except OSError:
@@ -252,51 +291,84 @@ def refuse_controls(name, text):
 
 
 def listed(manifest):
-    """The files that a manifest lists as results; an empty list if it is not a manifest of specsim."""
+    """The files that the manifest of a run or merge lists as results; an empty set for any other file."""
     try:
-        text = manifest.read_bytes().decode("utf-8")
+        text = (regular_bytes(manifest) or b"").decode("utf-8")
     except (OSError, UnicodeDecodeError):
         return set()
     if not text.startswith("command: ") or "\nshard: " not in text:
         return set()
-    return set(re.findall(r'^  - file: "([^"/\\]+)"$', text.partition("\nresults:\n")[2], re.MULTILINE))
+    names = set(re.findall(r'^  - file: "([^"/\\]+)"$', text.partition("\nresults:\n")[2], re.MULTILINE))
+    return names if names <= set(RESULTS) else set()
 
 
 def shard_files(folder):
     """The files of a shard that specsim wrote: those in its manifest, the manifest, and the journal of an unfinished run."""
-    journal, manifest = folder / "journal.txt", folder / "manifest.yaml"
-    names = listed(manifest)
+    names = listed(folder / "manifest.yaml")
     own = {*names, "manifest.yaml"} if names else set()
-    if not journal.is_symlink() and journal.is_file():
-        with open(journal, "rb") as file:
-            begin = file.read(16)
-        if b"specsim journal ".startswith(begin):  # also of a run that was interrupted while it wrote its results
-            own |= {"journal.txt", "manifest.yaml", *RESULTS}
+    try:
+        begin = regular_bytes(folder / "journal.txt", len(JOURNAL))
+    except FileNotFoundError:
+        begin = None
+    if begin is not None and JOURNAL.startswith(begin):
+        own.add("journal.txt")  # a sudden end may have cut its first line
+        if begin == JOURNAL:  # results too, of a run that was interrupted while it wrote them
+            own |= {"manifest.yaml", *RESULTS}
     return own | {name + ".part" for name in own}
 
 
 def shards_of_specsim(shards):
     """The folders of shards in DIR/shards with their files; BadInput if one of them is not specsim's."""
     found = []
-    if shards.is_symlink() or (os.path.lexists(shards) and not shards.is_dir()):
-        raise BadInput(f"{shards}: is no directory of its own, allowed: another --out, or none of this name there")
     for folder in sorted(shards.iterdir()) if shards.is_dir() else []:
-        if folder.is_symlink() or not folder.is_dir() or not re.fullmatch("[1-9][0-9]{0,5}", folder.name):
-            raise BadInput(f"{folder}: is no shard that specsim wrote, allowed: another --out, or none of this name there")
+        if not folder.is_dir() or not re.fullmatch("[1-9][0-9]{0,5}", folder.name):
+            raise foreign(folder, "is no shard that specsim wrote")
         own = shard_files(folder)
-        files = sorted(folder.iterdir())
+        files = sorted(folder.iterdir(), key=lambda file: (file.name in ("journal.txt", "manifest.yaml"), file.name))
         for file in files:
             if file.name not in own or (file.is_dir() and not file.is_symlink()):
-                raise BadInput(f"{file}: no manifest.yaml in its folder lists it, allowed: another --out, or none of this name there")
+                raise foreign(file, "no manifest.yaml in its folder lists it")
         found.append((folder, files))
     return found
 
 
-def remove_shards(shards):
-    for folder, files in shards_of_specsim(shards):
+def check_places(out, begun):
+    """BadInput if something in DIR is not specsim's and would be replaced, written through or removed. `begun`: a plan is here."""
+    for name in (*SCRIPTS, *RESULTS, "manifest.yaml"):
+        if os.path.lexists(out / name) and not stat.S_ISREG((out / name).lstat().st_mode):
+            raise foreign(out / name, "is no regular file")
+    for name in SCRIPTS:
+        if not begun and os.path.lexists(out / name):
+            raise foreign(out / name, f"is here without a {PLAN}")
+    for name in ("logs", "shards"):
+        if (out / name).is_symlink() or (os.path.lexists(out / name) and not (out / name).is_dir()):
+            raise foreign(out / name, "is no directory of its own")
+    for log in os.scandir(out / "logs") if (out / "logs").is_dir() else []:
+        if not begun:
+            raise foreign(log.path, f"is here without a {PLAN}")
+        if log.name.endswith(".out") and not log.is_file(follow_symlinks=False):
+            raise foreign(log.path, "is no regular file")
+    for shard in os.scandir(out / "shards") if (out / "shards").is_dir() else []:
+        if shard.is_symlink():
+            raise foreign(shard.path, "is a symbolic link")
+    names = listed(out / "manifest.yaml")
+    if not names and os.path.lexists(out / "manifest.yaml"):
+        raise foreign(out / "manifest.yaml", "is no manifest of a run or merge")
+    for name in RESULTS:
+        if name not in names and os.path.lexists(out / name):
+            raise foreign(out / name, "no manifest.yaml in its folder lists it")
+    if os.path.lexists(out / "journal.txt"):
+        raise foreign(out / "journal.txt", "is no file of specsim cluster")  # merge would reject it in the end
+
+
+def remove_results(out):
+    """Removes all shards and merged results, after check_places()."""
+    for folder, files in shards_of_specsim(out / "shards"):
         for file in files:
             file.unlink(missing_ok=True)
         folder.rmdir()
+    for name in (*RESULTS, "manifest.yaml"):  # the manifest last: until then every file has an owner
+        (out / name).unlink(missing_ok=True)
 
 
 def claimed(options):
@@ -312,17 +384,16 @@ def claimed(options):
             if any("\ud800" <= letter <= "\udfff" for letter in path):  # manifests name these paths and are text
                 raise BadInput(f"{name}: {path} is no UTF-8, allowed: a path in UTF-8")
     plan = out / PLAN
-    if plan.exists() and not options.force:
-        found = read_plan(plan)
+    begun = os.path.lexists(plan)
+    found = read_plan(plan) if begun else wanted
+    if begun and not options.force:
         unlike = [key for key in wanted if found.get(key) != wanted[key]]
         if unlike:
             what = "another text of the config" if unlike == ["text"] else "other " + ", ".join(key for key in unlike if key != "text")
             raise BadInput(f"{out}: holds tasks of {what}, allowed: the same again, another --out, or --force to start again")
     elif out.is_dir() and any(out.iterdir()) and not options.force:
         raise BadInput(f"{out}: holds something else, allowed: an empty or new directory, or --force")
-    for name in RESULTS:
-        if not options.force and os.path.lexists(out / name) and not (out / "manifest.yaml").exists():
-            raise BadInput(f"{out / name}: is here without a manifest.yaml that shows which command wrote it, allowed: another --out, or --force to start again")
+    check_places(out, begun)
     if options.force:
         shards_of_specsim(out / "shards")  # refuses foreign files before any is removed
     if options.dry_run:
@@ -330,17 +401,22 @@ def claimed(options):
     (out / "logs").mkdir(parents=True, exist_ok=True)
     alone(out)
     if options.force:
-        remove_shards(out / "shards")
-        for name in (*RESULTS, "manifest.yaml", "journal.txt"):  # merge itself replaces no foreign files
-            (out / name).unlink(missing_ok=True)
+        check_places(out, begun)  # another command may have been at work until now
+        remove_results(out)
     write_whole(plan, json.dumps(wanted, indent=1) + "\n")
     return out
 
 
-def scripts(out):
-    """Writes task.sh and merge.sh, the submitted scripts, which users can read and change."""
-    for file, text in (("task.sh", TASK), ("merge.sh", MERGE)):
+def write_scripts(out):
+    for file, text in SCRIPTS.items():
         write_whole(out / file, text, 0o755)
+
+
+def open_log(path):
+    file = open_regular(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    if file is None:
+        raise foreign(path, "is no regular file")
+    return open(file, "a")
 
 
 def task_words(options, out):
@@ -369,7 +445,7 @@ def submitted(arguments):
 
 def slurm(options, out):
     missing = missing_shards(out, options.tasks)
-    scripts(out)
+    write_scripts(out)
     if not missing:
         say(f"all {options.tasks} shards are finished")
         return merge(out)
@@ -405,7 +481,7 @@ def stop_tasks(processes):
 
 def local(options, out, processes):
     missing = missing_shards(out, options.tasks)
-    scripts(out)
+    write_scripts(out)
     running = {}
     failed = {}
     say(f"{options.tasks - len(missing)} of {options.tasks} shards are finished, {len(missing)} to go")
@@ -416,7 +492,7 @@ def local(options, out, processes):
         while (waiting or running) and not Stop.asked:
             while waiting and len(running) < processes and not failed:
                 number = waiting.pop(0)
-                with open(out / "logs" / f"{number}.out", "a") as log:
+                with open_log(out / "logs" / f"{number}.out") as log:
                     running[number] = subprocess.Popen(["bash", *task_words(options, out)], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                                        env={**environment, "SPECSIM_SHARD": str(number)}, start_new_session=True)
             for number, process in list(running.items()):
@@ -441,7 +517,7 @@ def local(options, out, processes):
 
 def status(folder):
     out = Path(folder)
-    if not (out / PLAN).exists():
+    if not os.path.lexists(out / PLAN):
         raise BadInput(f"{folder}: holds no {PLAN}, allowed: the --out of specsim cluster")
     tasks = read_plan(out / PLAN)["tasks"]
     missing = missing_shards(out, tasks)

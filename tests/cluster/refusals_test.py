@@ -171,16 +171,87 @@ def left_alone(folder):
     (out / "manifest.yaml").unlink()
     (out / "data.csv").write_text("mine\n")
     shutil.rmtree(out / "shards/2", ignore_errors=True)
-    ended, _, error = run(*begin)
-    expect(f"somebody's: {ended} {error}", ended == 2 and f"{out}/data.csv: is here without a manifest.yaml" in error and "or --force" in error)
-    expect("somebody's data.csv", (out / "data.csv").read_text() == "mine\n" and not (out / "shards/2").exists())
+    for more in ([], ["--force"]):
+        ended, _, error = run(*begin, *more)
+        expect(f"somebody's: {ended} {error}", ended == 2 and f"{out}/data.csv: no manifest.yaml in its folder lists it, allowed: another --out, or none of this name there" in error)
+        expect("somebody's data.csv", (out / "data.csv").read_text() == "mine\n" and not (out / "shards/2").exists())
     expect("merge.sh forces", "--force" not in (out / "merge.sh").read_text())
+    for name in ("data.csv", "counts.csv"):
+        (out / name).unlink()
     ended, _, error = run(*begin, "--force")
-    expect(f"anew: {ended} {error}", ended == 0 and (out / "data.csv").read_text() != "mine\n")
+    expect(f"anew: {ended} {error}", ended == 0 and (out / "data.csv").read_bytes() == before[f"{out}/data.csv"])
+
+
+def foreign_files(folder):
+    """--force removes and replaces only what specsim's own manifest lists; nothing is written through a link, and no pipe is waited for."""
+    victim = folder / "victim"
+    victim.write_text("mine\n")
+    away = folder / "away"
+    away.mkdir()
+    begin = ["cluster", "local:1", *SMALL]
+    ended, _, error = run(*begin, "--out", folder / "begun")
+    expect(f"begun: {ended} {error}", ended == 0)
+    write, link, pipe = (lambda path: path.write_text("mine\n")), (lambda path: path.symlink_to(victim)), os.mkfifo
+    unlisted = "no manifest.yaml in its folder lists it"
+    cases = [*((f"a {name} of somebody's", name, write, why, False) for name, why in
+               (("data.csv", unlisted), ("counts.csv", unlisted), ("waterfall.csv", unlisted), ("manifest.yaml", "is no manifest of a run or merge"),
+                ("journal.txt", "is no file of specsim cluster"), ("task.sh", "is here without a cluster.json"), ("merge.sh", "is here without a cluster.json"),
+                ("cluster.json", "is no JSON"), ("logs/1.out", "is here without a cluster.json"))),
+             *((f"a {kind} as {name}", name, make, "is no regular file", begun) for kind, make in (("link", link), ("pipe", pipe)) for begun in (False, True)
+               for name in ("data.csv", "manifest.yaml", "task.sh", "cluster.json", *(["logs/1.out"] if begun else []))),
+             *((f"a link as {name}", name, lambda path: path.symlink_to(away), why, begun) for begun in (False, True)
+               for name, why in (("logs", "is no directory of its own"), ("shards", "is no directory of its own"), ("shards/1", "is a symbolic link"))),
+             ("a pipe as a shard's manifest", "shards/1/manifest.yaml", pipe, unlisted, False), ("a pipe as a shard's journal", "shards/1/journal.txt", pipe, unlisted, False)]
+    for number, (what, name, make, why, begun) in enumerate(cases):
+        out = folder / f"foreign{number}"
+        out.mkdir()
+        if begun:
+            shutil.copytree(folder / "begun", out, dirs_exist_ok=True)
+        place = out / name
+        if place.is_dir():
+            shutil.rmtree(place)
+        place.unlink(missing_ok=True)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        make(place)
+        before = sorted(everything(out).items())
+        for more in (["--force"], ["--force", "--dry-run"]) + ((["--dry-run"], []) if begun else ()):
+            ended, text, error = run(*begin, "--out", out, *more, timeout=60)
+            expect(f"{what} {more}: {ended} {text} {error}", ended == 2 and f"{place}: {why}" in error.replace(":1:1: ", ": ") and ", allowed: " in error)
+            expect(f"{what} {more}: something was changed", sorted(everything(out).items()) == before and victim.read_text() == "mine\n" and not list(away.iterdir()))
+    # An empty journal makes nothing else specsim's; alone it is what a sudden end leaves.
+    for begin_of_journal in ("", "specsim", "specsim journ"):
+        out = folder / f"journal {len(begin_of_journal)}"
+        (out / "shards/1").mkdir(parents=True)
+        (out / "shards/1/journal.txt").write_text(begin_of_journal)
+        (out / "shards/1/counts.csv").write_text("mine\n")
+        before = everything(out)
+        ended, _, error = run(*begin, "--out", out, "--force")
+        expect(f"journal: {ended} {error}", ended == 2 and f"{out}/shards/1/counts.csv: no manifest.yaml in its folder lists it" in error and everything(out) == before)
+        (out / "shards/1/counts.csv").unlink()
+        ended, _, error = run(*begin, "--out", out, "--force")
+        expect(f"journal alone: {ended} {error}", ended == 0)
+    # Results of another command are not results of a shard.
+    served = folder / "served"
+    ended, _, error = run("serve", "configs/serve/chat.yaml", "--requests", "20", "--out", served / "shards/1")
+    expect(f"served: {ended} {error}", ended == 0)
+    before = everything(served)
+    ended, _, error = run(*begin, "--out", served, "--force")
+    expect(f"served: {ended} {error}", ended == 2 and unlisted in error and everything(served) == before)
+    # Files that nothing replaces stay, also under the names of unfinished files.
+    out = folder / "kept"
+    out.mkdir()
+    for name in ("letter", "cluster.json.part", "task.sh.part"):
+        (out / name).write_text("mine\n")
+    ended, _, error = run(*begin, "--out", out, "--force")
+    expect(f"kept: {ended} {error}", ended == 0 and all((out / name).read_text() == "mine\n" for name in ("letter", "cluster.json.part", "task.sh.part")))
+    # A config is read by every task.
+    os.mkfifo(folder / "config.yaml")
+    ended, _, error = run("cluster", "local:1", folder / "config.yaml", "--tasks", "1", "--out", folder / "x", timeout=60)
+    expect(f"a pipe as config: {ended} {error}", ended == 2 and "config.yaml: is no regular file, allowed: a config that every task can read" in error)
 
 
 with tempfile.TemporaryDirectory() as folder:
-    for part in (left_alone, signals, script_of_plot, plans, output):
+    for part in (left_alone, foreign_files, signals, script_of_plot, plans, output):
         part(Path(folder))
 
 finish()

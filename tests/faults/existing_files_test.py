@@ -188,6 +188,18 @@ class ExistingFiles(WithResults):
             self.assertEqual(run(*command, option, out / "own", "--out", out).returncode, ends)
             self.assertEqual((out / "own").read_bytes(), written)
             self.refused(run(*command, option, self.scratch / f"link{i}" / names[0], "--out", out, "--force"), "is a file of --out")
+            # Nothing is written through a link, not even over a file of its own.
+            victim = self.scratch / f"victim{i}"
+            for text in (b"mine\n", written, b"", None):
+                link = self.scratch / f"link to a file {i}"
+                link.unlink(missing_ok=True)
+                victim.unlink(missing_ok=True)
+                if text is not None:
+                    victim.write_bytes(text)
+                link.symlink_to(victim.name)
+                for force in ([], ["--force"]):
+                    self.refused(run(*command, option, link, *force), f"^{option}: .*link to a file {i} is a symbolic link, allowed: another file, or none of this name there\n$")
+                self.assertEqual((link.is_symlink(), victim.read_bytes() if victim.exists() else None), (True, text))
         self.refused(run("check", config, "--trace", self.scratch / "a", "--junit", f"{self.scratch}/./a"), "^--junit: .* is the file of --trace, allowed: another file")
 
     def test_finished_results_and_inputs_that_change(self):

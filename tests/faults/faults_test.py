@@ -203,6 +203,28 @@ class Faults(WithResults):
         self.assertEqual((process.returncode, errors), (FINE, f"warning: {out}/journal.txt was removed: the run continues, but cannot be resumed\n"))
         self.assertEqual(sorted(p.name for p in out.iterdir()), ["counts.csv", "data.csv", "manifest.yaml"])
 
+    def test_a_moved_folder(self):
+        """A run that is stopped names its journal only if the journal is still there, and goes on where it was moved."""
+        sweep = ["serve", "configs/serve/chat.yaml", "--requests", "300", "--sweep", "rate=1:40:20", "--replications", "20", "--no-capacity", "--threads", "1"]
+        for command in (["run", self.config, "--set", "rounds=2e6", "--threads", "1"], sweep):
+            out, moved = self.scratch / f"out {command[0]}", self.scratch / f"moved {command[0]}"
+            for what in ("nothing", "a folder", "a journal"):
+                process = self.started(*command, "--out", str(out))
+                out.rename(moved)
+                if what != "nothing":
+                    out.mkdir()
+                if what == "a journal":
+                    (out / "journal.txt").write_text("mine\n")
+                errors = self.go_on(process, signal.SIGTERM)
+                self.assertEqual((process.returncode, errors), (INTERRUPTED, f"stopped before the end; {out}/journal.txt was moved: continue with the same command, "
+                                                                             "--resume, and as --out the folder where it is now\n"))
+                if what == "nothing":
+                    self.assertIn("specsim journal ", (moved / "journal.txt").read_text())
+                    result = run(*command, "--out", moved, "--resume", "--quiet") if command[0] == "run" else run(*command, "--out", moved, "--resume", "--dry-run")
+                    self.assertEqual(result.returncode, FINE, result.stderr)
+                shutil.rmtree(moved)
+                shutil.rmtree(out, ignore_errors=True)
+
     def test_two_writers(self):
         out = self.scratch / "out"
         process = self.started("run", self.config, "--set", "rounds=2e6", "--out", str(out), "--threads", "1")
@@ -286,12 +308,7 @@ class Faults(WithResults):
         self.assertEqual(run("run", config, "--trace", "/dev/full").returncode, IO_FAILED)
         self.refused(run("run", config, "--trace", config), "--trace: .* is an input of this command, allowed: another file")
         self.assertEqual(config.read_text(), TIMED)
-        # A link stays a link, and its target is replaced; an existing link under the temporary name is not followed.
-        link = self.scratch / "link.json"
-        (self.scratch / "behind.json").write_text(text[:100])
-        link.symlink_to("behind.json")
-        self.assertEqual(run("run", config, "--trace", link).returncode, FINE)
-        self.assertEqual((link.is_symlink(), (self.scratch / "behind.json").read_text()), (True, text))
+        # An existing link under the temporary name is not followed.
         victim = self.scratch / "victim"
         victim.write_text("mine\n")
         Path(f"{plain}.part").symlink_to(victim)

@@ -84,6 +84,30 @@ class HostilePlaces(WithResults):
         self.assertEqual(reader.wait(timeout=600), 0)
         self.assertTrue(shown.read_bytes().rstrip().endswith((b"}", b"]")))
 
+    def test_pipes_in_the_folder_of_a_model(self):
+        """They are refused at once: opening one would wait for its other end. A link to a file is followed, as in caches of Hugging Face."""
+        tiny = Path("tests/data/models/tiny-llama3").resolve()
+        pass_time = lambda model: ["pass", "--hardware", "h100-sxm", "--model", model, "--tokens", "1"]
+        lab = lambda model: ["calibrate", "--target", model, "--draft", model, "--prompts", "tests/data/prompts/calibration.jsonl", "--out", self.scratch / "calibrated"]
+        for number, (name, commands, kept) in enumerate([
+                ("config.json", (lambda model: ["describe", model], pass_time, lab), ()), ("params.json", (lambda model: ["describe", model], pass_time), ()),
+                ("config.json", (lambda model: ["describe", f"{model}/model.safetensors"],), ("model.safetensors",)),
+                ("model.gguf", (lambda model: ["describe", model], pass_time), ()), ("tokenizer.json", (lab,), ("config.json", "model.safetensors")),
+                ("tokenizer.model", (lab,), ("config.json", "model.safetensors")), ("model.safetensors", (lab,), ("config.json",)), ("model.safetensors.index.json", (lab,), ("config.json",))]):
+            model = self.scratch / f"model{number}"
+            model.mkdir()
+            for file in kept:
+                (model / file).symlink_to(tiny / file)
+            os.mkfifo(model / name)
+            for command in commands:
+                result = run(*command(model))
+                self.refused(result, rf"{model}/{re.escape(name)}: (it is no regular file|cannot be read: Invalid argument), allowed: a ")
+        linked = self.scratch / "linked"
+        linked.mkdir()
+        for file in ("config.json", "model.safetensors"):
+            (linked / file).symlink_to(tiny / file)
+        self.assertEqual(run("describe", linked).returncode, FINE)
+
     @unittest.skipUnless(os.path.exists("/usr/bin/python3"), "the packages are Debian's")
     def test_an_activated_environment(self):
         """plot finds matplotlib whichever python3 comes first on PATH."""

@@ -188,7 +188,7 @@ ExitCode merge_command(const std::vector<std::string>& arguments) {
   report::OutputFolder folder(out);
   if (!force && folder.has(kJournal))
     throw BadInput({folder.file(kJournal), 0, 0}, "an unfinished run is here, allowed: another --out, or --force to delete it");
-  folder.claim({kResultFiles, identity_of_whole, force, true, report::Writing::in_place, shards.inputs});
+  folder.claim({kResultFiles, identity_of_whole, force, true, report::Writing::at_once, shards.inputs});
   if (force) folder.remove(kJournal);
 
   const std::vector<judge::Row> rows = merged_rows(shards, directories.front());

@@ -205,10 +205,7 @@ ExitCode simulate(const std::vector<std::string>& arguments, bool check) {
   const bool judged = task.whole() && (check || folder);
   run::RunResult result = run_task(task, cells, folder ? &*folder : nullptr, judged ? &facts : nullptr);
   if (!result.finished) {
-    print_error("stopped before the end; {}\n",
-                !folder               ? "nothing was kept (no --out)"
-                : result.journal_lost ? "nothing was kept: the journal was removed"
-                                      : fmt::format("continue with the same command and --resume ({})", folder->file(kJournal)));
+    print_error("stopped before the end; {}\n", folder ? result.how_to_continue : "nothing was kept (no --out)");
     return ExitCode::interrupted;
   }
 

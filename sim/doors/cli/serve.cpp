@@ -67,7 +67,7 @@ class SweepJournal {
     if (journal_.is_lost() && !told_.exchange(true))
       print_warning(fmt::format("{} was removed: the sweep continues, but cannot be resumed", path_));
   }
-  [[nodiscard]] bool is_lost() const { return journal_.is_lost(); }
+  [[nodiscard]] std::string how_to_continue() const { return journal_.how_to_continue(); }
 
  private:
   std::string path_;
@@ -455,10 +455,7 @@ ExitCode serve_command(const std::vector<std::string>& arguments) {
   }
   stop.reset();  // from here on the journal has everything
   if (written.empty()) {
-    print_error("stopped before the end; {}\n",
-                !journal             ? "nothing was kept"
-                : journal->is_lost() ? "nothing was kept: the journal was removed"
-                                     : fmt::format("continue with the same command and --resume ({})", folder->file(kJournal)));
+    print_error("stopped before the end; {}\n", journal ? journal->how_to_continue() : "nothing was kept");
     return ExitCode::interrupted;
   }
   if (folder) {

@@ -73,12 +73,14 @@ void check_single_files(const std::vector<SingleFile>& files, const FilesRead& r
     const Location where{file.option, 0, 0};
     check_not_read(file.path, file.option, read);
     if (is_written_through(file.path)) continue;
+    std::error_code ignored;
+    if (fs::is_symlink(fs::symlink_status(file.path, ignored)))
+      throw BadInput(where, fmt::format("{} is a symbolic link, allowed: another file, or none of this name there", file.path));
     for (std::size_t j = 0; j < i; ++j)
       if (!files[j].path.empty() && is_same(file.path, files[j].path))
         throw BadInput(where, fmt::format("{} is the file of {}, allowed: another file", file.path, files[j].option));
     if (!out.empty() && is_result(file.path, out, names))
       throw BadInput(where, fmt::format("{} is a file of --out, allowed: another file", file.path));
-    std::error_code ignored;
     if (fs::is_directory(file.path, ignored) || (!out.empty() && is_same(file.path, out)))
       throw BadInput(where, fmt::format("{} is a directory, allowed: a file", file.path));
     check_directory(file, out);

@@ -21,9 +21,9 @@ struct SingleFile {
 };
 
 // Throws BadInput, at its option, for a file that was read; for one of the files `names` of the directory `out` ("": none) or
-// other files that a command keeps there; for the file of an earlier option; and for an existing file with other contents unless
-// `force`. Throws IoError if its directory is missing or not writable. Pipes and similar are always allowed, since nothing is
-// lost.
+// other files that a command keeps there; for the file of an earlier option; for a symbolic link; and for an existing file with
+// other contents unless `force`. Throws IoError if its directory is missing or not writable. Pipes and similar are always
+// allowed, since nothing is lost.
 void check_single_files(const std::vector<SingleFile>& files, const FilesRead& read, const std::string& out,
                         const std::vector<std::string>& names, bool force);
 

@@ -199,6 +199,15 @@ void Journal::append(std::uint64_t cell, std::uint64_t slab, const std::string& 
   if (!lost_) write_text(with_checksum(fmt::format("{} {} {}", cell, slab, counts)) + "\n");
 }
 
+std::string Journal::how_to_continue() const {
+  struct stat own {};
+  struct stat found {};
+  if (lost_ || fstat(file_, &own) != 0 || own.st_nlink == 0) return "nothing was kept: the journal was removed";
+  if (lstat(path_.c_str(), &found) != 0 || found.st_dev != own.st_dev || found.st_ino != own.st_ino)
+    return fmt::format("{} was moved: continue with the same command, --resume, and as --out the folder where it is now", path_);
+  return fmt::format("continue with the same command and --resume ({})", path_);
+}
+
 std::string pack_counts(const decode::Counts& counts) {
   std::string text;
   std::size_t at = 0;

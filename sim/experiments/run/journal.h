@@ -33,6 +33,8 @@ class Journal {
   void append(std::uint64_t cell, std::uint64_t slab, const std::string& counts);
   // Whether the file or its folder was deleted. Then the run cannot be resumed.
   [[nodiscard]] bool is_lost() const { return lost_; }
+  // How a user continues after an interruption, as the end of a sentence. The journal may have been removed, moved or replaced.
+  [[nodiscard]] std::string how_to_continue() const;
   // The number of damaged lines after the header, not counting one that a crash cut short; and the first of them.
   [[nodiscard]] int damaged() const { return damaged_; }
   [[nodiscard]] int first_damaged() const { return first_damaged_; }

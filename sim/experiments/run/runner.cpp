@@ -11,6 +11,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <utility>
 
 namespace specsim::run {
 
@@ -133,6 +134,7 @@ class Run {
   [[nodiscard]] bool stopped() const { return options_->stop != nullptr && *options_->stop; }
   [[nodiscard]] Group& group_of(std::size_t cell) { return *groups_[group_of_[cell]]; }
   void open_journal();
+  RunResult stopped_result();
   void record(std::size_t cell, const Slab& slab, const std::string& packed);
   // Reads the journal's counts of a cell. Throws BadInput if they are impossible.
   [[nodiscard]] decode::Counts replay(std::size_t cell);
@@ -158,6 +160,7 @@ class Run {
   std::vector<std::vector<Record>> replayed_;  // [cell]: from the journal
   std::unique_ptr<Journal> journal_;
   RunResult result_;
+  bool told_of_loss_ = false;  // of the journal
   std::mutex results_mutex_;
   std::mutex time_mutex_;  // cost models remember passes
   std::mutex progress_mutex_;
@@ -216,8 +219,7 @@ void Run::open_journal() {
 
 void Run::record(std::size_t cell, const Slab& slab, const std::string& packed) {
   journal_->append(cell, slab.index, packed);
-  if (!journal_->is_lost() || result_.journal_lost) return;
-  result_.journal_lost = true;
+  if (!journal_->is_lost() || std::exchange(told_of_loss_, true)) return;
   if (options_->warn) options_->warn(fmt::format("{} was removed: the run continues, but cannot be resumed", options_->journal));
 }
 
@@ -305,17 +307,22 @@ void Run::report_progress(std::size_t cell) {
   options_->progress(done_rounds_, all_rounds_);
 }
 
+RunResult Run::stopped_result() {
+  if (journal_) result_.how_to_continue = journal_->how_to_continue();
+  return std::move(result_);
+}
+
 RunResult Run::execute() {
   open_journal();
   for_each(tasks_.size(), std::max(options_->threads, 1U), [&](std::size_t at) { perform(tasks_[at]); });
   for (const std::unique_ptr<Group>& group : groups_)
-    if (group->tasks_left > 0) return std::move(result_);  // stopped
+    if (group->tasks_left > 0) return stopped_result();
   try {
     // Groups whose work was all in the journal; not groups of which this shard has no work.
     for (const std::unique_ptr<Group>& group : groups_)
       if (options_->shard.of == 1 || has_work(*group)) prepare(*group, false);
   } catch (const decode::Interrupted&) {
-    return std::move(result_);
+    return stopped_result();
   }
   for (std::size_t i = 0; i < cells_->size(); ++i) {
     if (!group_of(i).prepared) continue;  // no counts

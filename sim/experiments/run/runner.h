@@ -40,7 +40,7 @@ struct RunOptions {
 
 struct RunResult {
   bool finished = false;
-  bool journal_lost = false;           // the journal was deleted: the run cannot be resumed
+  std::string how_to_continue;         // if it is not finished and has a journal: see Journal
   std::vector<decode::Counts> counts;  // [cell]
   // [cell]: its simulated placement; none without a placement, and none for a shard
   std::vector<std::optional<placement::Comparison>> timed;

@@ -117,15 +117,6 @@ int standard_stream(const std::string& path) {
 
 bool below(const std::string& path, std::string_view folder) { return path.compare(0, folder.size(), folder) == 0; }
 
-// The path of the file itself, with symbolic links resolved; the given path if no file exists.
-std::string without_links(const std::string& path) {
-  struct stat found {};
-  if (lstat(path.c_str(), &found) != 0 || !S_ISLNK(found.st_mode)) return path;
-  std::array<char, PATH_MAX> real{};
-  if (realpath(path.c_str(), real.data()) == nullptr) fail(path, "is a symbolic link that leads nowhere", errno);
-  return real.data();
-}
-
 int open_new(const std::string& path) { return open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644); }
 
 // Removes the pieces that a sudden end left; those of a writer that is still running are kept.
@@ -216,8 +207,10 @@ bool WholeFileWriter::make_pieces() {
 }
 
 void WholeFileWriter::open_temporary() {
-  target_ = without_links(path_);
-  temporary_ = target_ + ".part";
+  struct stat found {};
+  if (lstat(path_.c_str(), &found) == 0 && S_ISLNK(found.st_mode))
+    throw IoError(path_ + ": is a symbolic link, allowed: another file, or none of this name there");
+  temporary_ = path_ + ".part";
   if (!make_pieces() && errno == EEXIST) {
     remove_stale(temporary_);
     make_pieces();
@@ -251,12 +244,12 @@ void WholeFileWriter::commit() {
   if (fsync(file_) != 0) fail(path_, "cannot be written", errno);
   {
     const StepOfPieces step;
-    if (rename(temporary_.c_str(), target_.c_str()) != 0) fail(path_, "cannot be replaced", errno);
+    if (rename(temporary_.c_str(), path_.c_str()) != 0) fail(path_, "cannot be replaced", errno);
     remains_ = false;
     forget_pieces(temporary_);
   }
   if (close(std::exchange(file_, -1)) != 0) fail(path_, "cannot be written", errno);
-  sync_directory_of(target_);
+  sync_directory_of(path_);
   ++files_written;
 }
 
@@ -286,21 +279,28 @@ std::string ReadError::message(const std::string& wanted) const {
 
 namespace {
 
-// The contents of a file. With `regular`, anything but a regular file is refused without waiting for it.
-std::string read_contents(const std::string& path, std::size_t limit, bool regular) {
+// The origin of a file's path. Only `named` may be a pipe or a device; the others are never waited for.
+enum class Source {
+  named,   // on the command line or in a file
+  found,   // in a folder
+  result,  // written by specsim
+};
+
+std::string read_contents(const std::string& path, std::size_t limit, Source source) {
   if (path.empty()) throw ReadError(path, "the file name is empty", "a readable {}");
   const auto cannot = [&path](int error) {
     std::string words = std::strerror(error);
     words.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(words.front())));
     return ReadError(path, "cannot be read: " + words, "a readable {}");
   };
-  const OpenFile file(open(path.c_str(), O_RDONLY | O_NOCTTY | O_CLOEXEC | (regular ? O_NONBLOCK : 0)));
+  const OpenFile file(open(path.c_str(), O_RDONLY | O_NOCTTY | O_CLOEXEC | (source == Source::named ? 0 : O_NONBLOCK)));
   if (file.descriptor() < 0) throw cannot(errno);
   struct stat status {};
   if (fstat(file.descriptor(), &status) != 0) throw cannot(errno);
-  if (regular && !S_ISREG(status.st_mode))
+  if (source == Source::result && !S_ISREG(status.st_mode))
     throw BadInput({path, 0, 0}, "is no regular file, allowed: the file as it was written");
   if (S_ISDIR(status.st_mode)) throw ReadError(path, "it is a directory", "a {}");
+  if (source == Source::found && !S_ISREG(status.st_mode)) throw ReadError(path, "it is no regular file", "a {}");
   const std::string most = "at most " + std::to_string(limit) + " bytes";
   const auto larger = [&] {
     if (S_ISCHR(status.st_mode)) endless_devices().note(path, limit);
@@ -331,12 +331,18 @@ std::string read_contents(const std::string& path, std::size_t limit, bool regul
 }  // namespace
 
 std::string read_whole_file(const std::string& path, std::size_t limit) {
-  std::string text = read_contents(path, limit, false);
+  std::string text = read_contents(path, limit, Source::named);
   note_file_read(path, text);
   return text;
 }
 
-std::string read_written_file(const std::string& path, std::size_t limit) { return read_contents(path, limit, true); }
+std::string read_regular_file(const std::string& path, std::size_t limit) {
+  std::string text = read_contents(path, limit, Source::found);
+  note_file_read(path, text);
+  return text;
+}
+
+std::string read_written_file(const std::string& path, std::size_t limit) { return read_contents(path, limit, Source::result); }
 
 void make_directories(const std::string& path) {
   std::error_code error;

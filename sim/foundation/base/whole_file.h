@@ -13,10 +13,9 @@ namespace specsim {
 bool is_written_through(const std::string& path);
 
 // Writes a file piece by piece next to `path`, as `path`.part. commit() forces it to disk and then renames it to `path`. Without
-// commit() `path` stays as it was and the pieces are removed. A symbolic link to a file stays, and the file that it points to is
-// replaced. An existing pipe, terminal or /dev/stdout (neither file nor directory) is written directly, piece by piece. Throws
-// IoError with the path and the system's reason; after that only the destructor may be called. If two writers write one file, the
-// second throws.
+// commit() `path` stays as it was and the pieces are removed. A symbolic link to a file is refused. An existing pipe, terminal or
+// /dev/stdout (neither file nor directory) is written directly, piece by piece. Throws IoError with the path and the system's
+// reason; after that only the destructor may be called. If two writers write one file, the second throws.
 class WholeFileWriter {
  public:
   explicit WholeFileWriter(std::string path);
@@ -32,7 +31,6 @@ class WholeFileWriter {
   bool make_pieces();  // false with errno if they cannot be made
 
   std::string path_;
-  std::string target_;     // the file to replace: `path_`, or the file that it links to
   std::string temporary_;  // "" if `path_` is written directly
   int file_ = -1;
   bool remains_ = false;  // the pieces are at temporary_
@@ -69,6 +67,10 @@ constexpr std::size_t kMostFileBytes = std::size_t{512} << 20U;
 // The file's contents, at most `limit` bytes. Throws ReadError with the system's reason if it cannot be opened or read to its
 // end, is a directory, is larger than `limit`, or does not fit into memory.
 std::string read_whole_file(const std::string& path, std::size_t limit = kMostFileBytes);
+
+// The same for a file that was found in a folder which the user named, or that is read more than once: anything but a regular
+// file, such as a pipe, is refused at once.
+std::string read_regular_file(const std::string& path, std::size_t limit = kMostFileBytes);
 
 // The contents of a file that a command wrote. Like read_whole_file(), but the read is not reported to observers, and anything
 // but a regular file, such as a pipe, is refused at once with BadInput. Throws ReadError.

@@ -256,7 +256,7 @@ Value parse_json(std::string_view text, const std::string& name, Diagnostics& di
 
 Value parse_json_file(const std::string& path, Diagnostics& diagnostics) {
   try {
-    return parse_json(read_whole_file(path, kMaxTextBytes), path, diagnostics);
+    return parse_json(read_regular_file(path, kMaxTextBytes), path, diagnostics);
   } catch (const ReadError& error) {
     diagnostics.add({path, 0, 0}, error.message("JSON file"));
   }

@@ -117,8 +117,8 @@ Value from_file(PresetKind kind, const Value& spec, const std::optional<std::str
     if (mistake.where.line > 0)
       diagnostics.add(mistake.where, mistake.message);
     else {
-      // If a model has several files, names the one with the mistake.
-      const bool other = !mistake.where.file.empty() && mistake.where.file != spec.text && (!json || mistake.where.file != *json);
+      // A model may have several files: names the one with the mistake.
+      const bool other = !mistake.where.file.empty() && mistake.where.file != spec.text;
       diagnostics.add(spec.where, fmt::format("{} {}: {}{}", name_of(kind), spec.text, other ? mistake.where.file + ": " : "",
                                               mistake.message));
     }

@@ -88,7 +88,7 @@ TensorFiles::TensorFiles(const std::string& directory) {
   }
   index_ = index;
   Diagnostics diagnostics;
-  const config::Value root = parse_model_json(read_whole_file(index_), index_);
+  const config::Value root = parse_model_json(read_regular_file(index_), index_);
   const config::Value* const map = root.find("weight_map");
   if (map == nullptr || !map->is_map())
     throw BadInput({index_, 0, 0}, "no \"weight_map\", allowed: {\"weight_map\": {TENSOR: FILE, ...}}");

@@ -50,7 +50,7 @@ bool same_pieces(const Tokenizer& a, const Tokenizer& b) {
 
 std::unique_ptr<Tokenizer> read_sentencepiece(const std::string& path) {
   try {
-    return std::make_unique<SentencePiece>(path, read_whole_file(path));
+    return std::make_unique<SentencePiece>(path, read_regular_file(path));
   } catch (const IoError& error) {
     throw BadInput({"", 0, 0}, fmt::format("{}, allowed: a SentencePiece model", error.what()));
   }

@@ -231,7 +231,7 @@ std::unique_ptr<Tokenizer> read_tokenizer_json(const std::string& path) {
   constexpr std::size_t kLargest = std::size_t{256} << 20;
   std::string text;
   try {
-    text = read_whole_file(path);
+    text = read_regular_file(path);
   } catch (const IoError& error) {
     throw BadInput({"", 0, 0}, fmt::format("{}, allowed: a tokenizer.json", error.what()));
   }
