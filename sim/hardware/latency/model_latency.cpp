@@ -89,7 +89,7 @@ ModelLatency::Request ModelLatency::request(const Pass& pass) const {
           pass.live,
           {},
           pass.continued,
-          pass.tokens - pass.logits <= 1.0};
+          role_ == Role::draft};
 }
 
 PassTime ModelLatency::pass(const Pass& pass) const {

@@ -50,7 +50,7 @@ class ModelLatency {
     bool clients = false;
     OtherEngines peers;
     bool continued = false;   // as in Pass
-    bool catches_up = false;  // at most one row of a sequence is no logits': a draft catches up, no prompt
+    bool catches_up = false;  // a draft's pass over tokens that the target verified; no prompt
   };
   struct Layout;  // numbers of rows as they are computed
   // Seconds of what depends on numbers of rows and not on their contexts.
