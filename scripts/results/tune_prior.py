@@ -78,31 +78,30 @@ class Cells:
         self.no_acceptance = numpy.array([float(row["acceptance_error"]) > 0.0 for row, _ in found])
         index = {run: i for i, run in enumerate(dict.fromkeys(self.run))}
         self.group = numpy.array([index[run] for run in self.run])
-
-    def alike(self, scale, modes_apart):
-        """Correlation of the discrepancies of two rows."""
+        # Of two rows: squared distance, that of their draft lengths, 1 if one speculates and one does not, and the signs of the metrics.
         def apart(values):
             return values[:, None] - values[None, :]
         both = (self.length[:, None] > 0) & (self.length[None, :] > 0)
-        same = self.length[:, None] == self.length[None, :]
-        drafts = numpy.where(both, apart(self.length) / 8.0, numpy.where(same, 0.0, modes_apart))
-        return numpy.exp(-0.5 * ((apart(self.batch) / scale) ** 2 + (apart(self.prompt) / scale) ** 2 + drafts ** 2))
+        self.distance = apart(self.batch) ** 2 + apart(self.prompt) ** 2
+        self.drafts = numpy.where(both, (apart(self.length) / 8.0) ** 2, 0.0)
+        self.modes = numpy.where(both | (self.length[:, None] == self.length[None, :]), 0.0, 1.0)
+        first = self.metric == 0
+        self.metrics = numpy.where(self.metric[:, None] == self.metric[None, :], 1.0,
+                                   numpy.where(first[:, None] | first[None, :], 0.0, TPOT_AND_THROUGHPUT))
+        self.accepted = numpy.where(self.group[:, None] == self.group[None, :], 1.0,
+                                    numpy.where(abs(apart(self.prompt)) < 0.1, SAME_LENGTHS, OTHER_LENGTHS))
+        sign = self.no_acceptance * numpy.array([0.0, -1.0, 1.0])[self.metric]
+        self.accepted *= numpy.outer(sign, sign)
 
     def covariance(self, values):
         """The covariance of the rows without the noise, and the variances of the noise."""
         factors = numpy.array([values[name] for name in FACTORS]) ** 2 + self.kernels
-        first = self.metric == 0
         of = "_of_mixtures" if self.kind == "experts" else ""
         amplitude = numpy.array([values[f"{name}_discrepancy{of}"] for name in NAMES])[self.metric]
-        metrics = numpy.where(self.metric[:, None] == self.metric[None, :], 1.0,
-                              numpy.where(first[:, None] | first[None, :], 0.0, TPOT_AND_THROUGHPUT))
+        alike = numpy.exp(-0.5 * (self.distance / values["length_scale"] ** 2 + self.drafts + values["modes_apart"] ** 2 * self.modes))
         noise = numpy.array([values[f"{name}_noise"] for name in NAMES])[self.metric] ** 2 + 2 * self.sampling ** 2
-        accepted = values["no_acceptance"] * self.no_acceptance * numpy.array([0.0, -1.0, 1.0])[self.metric]
-        alike = numpy.where(self.group[:, None] == self.group[None, :], 1.0,
-                            numpy.where(abs(self.prompt[:, None] - self.prompt[None, :]) < 0.1, SAME_LENGTHS, OTHER_LENGTHS))
-        return ((self.slope * factors) @ self.slope.T + metrics * numpy.outer(amplitude, amplitude) * self.alike(values["length_scale"], values["modes_apart"]) +
-                alike * numpy.outer(accepted, accepted), noise)
-
+        among = (self.slope * factors) @ self.slope.T + self.metrics * numpy.outer(amplitude, amplitude) * alike
+        return among + values["no_acceptance"] ** 2 * self.accepted, noise
 
     def shift(self, values):
         """Change of the expected rows by the means in `values`, relative to the assumed ones."""
@@ -230,18 +229,22 @@ def main():
     parser.add_argument("--numbers", required=True, type=Path)
     parser.add_argument("--out", default="results/tune", type=Path)
     parser.add_argument("--weight", default=12.0, type=float, help="runs that a server's runs count as, at most")
-    parser.add_argument("--cache", type=Path, help="directory for what the simulator expects, to go on from")
+    parser.add_argument("--cache", type=Path, help="directory for what the simulator expects and for the fits, to go on from")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         cache = arguments.cache or Path(folder)
+        kept = cache / "fits.json"
         cache.mkdir(parents=True, exist_ok=True)
         with ThreadPoolExecutor(2) as pool:
             found = list(pool.map(lambda server: slopes_of(server, cache), tune.all_servers(arguments.servers, arguments.numbers)))
-    servers, estimated_from = zip(*found)
-    machines = list(dict.fromkeys(one.machine for one in servers))
-    with ProcessPoolExecutor(2) as pool:
-        fits = list(pool.map(fit, [[one for one in estimated_from if one.machine != left] for left in [None, *machines]],
-                             [arguments.weight] * (1 + len(machines))))
+        servers, estimated_from = zip(*found)
+        machines = list(dict.fromkeys(one.machine for one in servers))
+        if not kept.exists():
+            with ProcessPoolExecutor(2) as pool:
+                fits = list(pool.map(fit, [[one for one in estimated_from if one.machine != left] for left in [None, *machines]],
+                                     [arguments.weight] * (1 + len(machines))))
+            kept.write_text(json.dumps(fits))
+        fits = json.loads(kept.read_text())
     all_found, without = fits[0], dict(zip(machines, fits[1:]))
     arguments.out.mkdir(parents=True, exist_ok=True)
     program = {**FACTORS, **dict.fromkeys((f"{name}, mean" for name in MEANS), 0.0), **OTHERS}
