@@ -39,8 +39,10 @@ CLEAR = 0.05  # gains or losses above this count
 
 
 class Server:
-    def __init__(self, name, kind, options, runs):
-        self.name, self.kind, self.options, self.runs = name, kind, options, runs
+    """machine: servers of one machine, or of one engine on one kind of GPU in one source, share errors."""
+
+    def __init__(self, machine, name, kind, options, runs):
+        self.machine, self.name, self.kind, self.options, self.runs = machine, name, kind, options, runs
 
 
 # Lengths that a benchmark draws evenly between 80 and 100 % of the stated one (--random-range-ratio 0.8). A run's mean scales them.
@@ -71,7 +73,7 @@ def eagle3_on_a100(folder):
         if cache == "fp8":
             options += ["--set", "cost.target.kv_bits=8"]
         kind = "quantised" if weights == "w4a16" else "fp8 cache" if cache == "fp8" else "dense"
-        yield Server(f"a100 llama-3.1-8b {weights} weights, {cache} cache, eagle3", kind, options, runs)
+        yield Server("a100", f"a100 llama-3.1-8b {weights} weights, {cache} cache, eagle3", kind, options, runs)
 
 
 def gpt_oss_on_h200(folder):
@@ -85,7 +87,7 @@ def gpt_oss_on_h200(folder):
                      "output_tokens_per_s": row["output_tok_s"]})
     options = ["--hardware", "h200-sxm", "--target", "gpt-oss-120b", "--draft", "eagle3-gpt-oss-120b", "--engine", "vllm", *DRAWN_EVENLY,
                "--set", "serve.kv.tokens=1474368", "--set", "serve.kv.plain_tokens=1659040"]  # as the servers logged
-    yield Server("h200 gpt-oss-120b, eagle3", "experts", options, runs)
+    yield Server("gpt-oss", "h200 gpt-oss-120b, eagle3", "experts", options, runs)
 
 
 def evenly(tokens):
@@ -160,7 +162,7 @@ def deepseek_by_inferencex(folder):
                               "requests": 10 * int(row["conc"]), "prompt_tokens": evenly(row["isl"]), "output_tokens": evenly(row["osl"]),
                               "acceptance_length": "", "ttft_ms": 1e3 * seconds_of(row, "ttft"), "tpot_ms": 1e3 * seconds_of(row, "tpot"),
                               "output_tokens_per_s": float(row["output_tput_per_gpu"]) * int(gpus)}
-            yield Server(f"{gpu} deepseek-r1 {precision}, {framework}, tp {gpus}, {campaign[-1]['date'][:7]}", "experts", options, list(runs.values()))
+            yield Server(f"{gpu} {framework}", f"{gpu} deepseek-r1 {precision}, {framework}, tp {gpus}, {campaign[-1]['date'][:7]}", "experts", options, list(runs.values()))
 
 
 def repeats(folder):
@@ -199,7 +201,7 @@ def specbundle(folder):
                   "acceptance_length": row["accept_length"], "output_tokens_per_s": float(row["output_tok_s"])}
                  for row in rows if row["name"] == draft]
         options = ["--hardware", "h200-sxm", "--target", "llama-3.1-8b", "--draft", "eagle3-llama-3.1-8b", "--engine", "sglang"]
-        yield Server(f"h200 llama-3.1-8b, {draft.split('/')[-1]}, sglang", "dense", options, runs)
+        yield Server("specbundle", f"h200 llama-3.1-8b, {draft.split('/')[-1]}, sglang", "dense", options, runs)
 
 
 GPU_94 = "1x H100 94 GB (LRZ lrz-hgx-h100-94x4)"
@@ -234,7 +236,7 @@ def served(path):
                      "ttft_ms": row["metrics_ms"]["ttft_mean"], "tpot_ms": row["metrics_ms"]["tpot_mean"], "output_tokens_per_s": row["output_tok_s"]}
                     for row in own]
             more = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
-            yield Server(f"{name}, {workload}", "dense", [*options, "--engine", "vllm", *more], runs)
+            yield Server(gpu, f"{name}, {workload}", "dense", [*options, "--engine", "vllm", *more], runs)
 
 
 def all_servers(folder, numbers):
@@ -261,6 +263,15 @@ def call(arguments):
     return done.stdout
 
 
+def cell_of(server, count, given, run, told):
+    """A predicted cell; `told`: the metrics with their intervals."""
+    return {"server": server.name, "class": server.kind, "given": count, "runs": " ".join(given), "run": run["run"],
+            "draft_length": run["draft_length"],
+            "load": (run["concurrency"], run["prompt_tokens"] // 50 if run["prompt_tokens"] else run["run"].split("-k")[0]),
+            **{f"{metric}{part}": float(told[f"{metric}{part}"]) for metric in METRICS for part in ("", "_low", "_high")},
+            **{f"measured_{metric}": float(run[metric]) if run.get(metric) else math.nan for metric in METRICS}}
+
+
 def study(server):
     """The cells that are predicted from none, two and four runs."""
     with tempfile.TemporaryDirectory() as folder:
@@ -280,11 +291,7 @@ def study(server):
             out = f"{folder}/out-{count}"
             call([*([runs] if given else []), *server.options, "--predict", rest, "--out", out, "--quiet"])
             for run, told in zip(others, csv.DictReader(open(f"{out}/predicted.csv"))):
-                found.append({"server": server.name, "class": server.kind, "given": count, "runs": " ".join(given), "run": run["run"],
-                              "draft_length": run["draft_length"],
-                              "load": (run["concurrency"], run["prompt_tokens"] // 50 if run["prompt_tokens"] else run["run"].split("-k")[0]),
-                              **{f"{metric}{part}": float(told[f"{metric}{part}"]) for metric in METRICS for part in ("", "_low", "_high")},
-                              **{f"measured_{metric}": float(run[metric]) if run.get(metric) else math.nan for metric in METRICS}})
+                found.append(cell_of(server, count, given, run, told))
             sys.stderr.write(f"{server.name}: {count} runs given ({', '.join(given)})\n")
     return found
 
@@ -340,16 +347,27 @@ def summary(cells):
                   "loss_of_best": statistics.mean(losses) if losses else math.nan}
 
 
+def errors_table(cells):
+    """Errors by number of runs: of all cells, and by server and class."""
+    keys = {"server": sorted({cell["server"] for cell in cells}), "class": sorted({cell["class"] for cell in cells})}
+    table = [{"given": count, "group": "all", **rounded(summary([cell for cell in cells if cell["given"] == count]))} for count in GIVEN]
+    for key, values in keys.items():
+        table += [{"given": count, "group": value, **rounded(summary([cell for cell in cells if cell["given"] == count and cell[key] == value]))}
+                  for value in values for count in GIVEN]
+    return table
+
+
 def summary_table(table):
-    """The table of docs/results/tune.md."""
-    lines = ["| servers | runs given | cells | TPOT error, median / 90 % | throughput | TTFT | TPOT inside 95 % | sign of the gain right | loss of the best draft length |",
+    """The tables of docs/results/tune.md."""
+    lines = ["| servers | runs given | cells | TPOT error, median / 90 % | throughput | TTFT | inside 95 %: TPOT, throughput, TTFT | sign of the gain right | loss of the best draft length |",
              "|---|---|---|---|---|---|---|---|---|"]
     for row in table:
         if row["group"] != "all" and row["group"] not in {"dense", "experts", "quantised", "fp8 cache"}:
             continue
         errors = [" / ".join(f"{100 * float(row[f'{metric}_{part}']):.1f}" for part in ("median", "p90")) + " %"
                   for metric in ("tpot_ms", "output_tokens_per_s", "ttft_ms")]
-        lines.append(f"| {row['group']} | {row['given']} | {row['cells']} | {' | '.join(errors)} | {100 * float(row['tpot_ms_inside']):.0f} % | "
+        inside = ", ".join(f"{100 * float(row[f'{metric}_inside']):.0f}" for metric in ("tpot_ms", "output_tokens_per_s", "ttft_ms"))
+        lines.append(f"| {row['group']} | {row['given']} | {row['cells']} | {' | '.join(errors)} | {inside} % | "
                      f"{100 * float(row['signs_right']):.0f} % of {row['clear_signs']} | {100 * float(row['loss_of_best']):.1f} % |")
     return "\n".join(lines) + "\n"
 
@@ -377,11 +395,7 @@ def main():
     with ThreadPoolExecutor(2) as pool:
         cells = [cell for found in pool.map(study, servers) for cell in found]
     arguments.out.mkdir(parents=True, exist_ok=True)
-    keys = {"server": sorted({cell["server"] for cell in cells}), "class": sorted({cell["class"] for cell in cells})}
-    table = [{"given": count, "group": "all", **rounded(summary([cell for cell in cells if cell["given"] == count]))} for count in GIVEN]
-    for key, values in keys.items():
-        table += [{"given": count, "group": value, **rounded(summary([cell for cell in cells if cell["given"] == count and cell[key] == value]))}
-                  for value in values for count in GIVEN]
+    table = errors_table(cells)
     write_rows(arguments.out / "table.csv", table)
     write_rows(arguments.out / "cells.csv", [rounded({key: value for key, value in cell.items() if key != "load"}) for cell in cells])
     (arguments.out / "summary.md").write_text(summary_table(table))

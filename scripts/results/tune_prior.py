@@ -1,16 +1,17 @@
 #!/usr/bin/python3
-"""Estimates the prior of a server's factors from measured servers: writes prior.csv to results/tune.
+"""Estimates the prior of a server's factors from measured servers: writes prior.csv and left_out.* to results/tune.
 
   scripts/results/tune_prior.py --servers DIR --numbers SERVING_NUMBERS.yaml [--out results/tune]
 
 The servers are those of tune.py. For each run, `specsim tune --predict` gives the simulator's estimate and its derivative by each factor
-(slopes.csv). The result is the most probable set of standard deviations, of the factors, of the part that no factor expresses and of the
+(slopes.csv). The result is the most probable set of standard deviations, of the factors, of the parts that no factor expresses and of the
 noise, and of the means in MEANS, with a weak prior of their own (empirical Bayes). The stated errors of kernels are added as in the program. A
 server's runs count together as at most `--weight` runs, so that a long sweep of one server does not outweigh ten others. SPECSIM names the program.
 
-prior.csv has each parameter: the program's value, and the estimates with and without each third of the servers. prior_inside.csv has errors of
-predictions and the share of measurements inside their interval, given the runs that tune.py gave (cells.csv in --out): by the neutral means,
-and by the parameters that were found without the server's third. Predictions are linear in the factors here.
+prior.csv has each parameter: the program's value, and the estimates with all servers and without each machine. left_out.csv predicts each
+server, given the runs that tune.py gave (cells.csv in --out), with the parameters that were found without its machine; left_out_table.csv and
+left_out.md have the errors of these cells in the form of tune.py's tables. prior_inside.csv compares them with the program's parameters.
+Predictions are linear in the factors here.
 """
 import argparse
 import csv
@@ -19,7 +20,7 @@ import json
 import math
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy
@@ -31,28 +32,30 @@ import tune  # noqa: E402
 from calls import version_of  # noqa: E402
 from tables import write_rows  # noqa: E402
 
-FACTORS = {"products": 0.04, "arithmetic": 0.27, "experts": 0.25, "routing": 0.25, "attention": 0.5, "verification": 0.31, "prefill": 0.22,
+FACTORS = {"products": 0.04, "arithmetic": 0.27, "experts": 0.35, "routing": 0.25, "attention": 0.4, "verification": 0.31, "prefill": 0.22,
            "communication": 0.8, "speculation": 0.046, "step": 370.0, "sequence": 15.0, "row": 9.2, "round": 550.0, "draft_pass": 240.0,
-           "request": 18000.0}
-# Means that differ from a neutral server's: GPU time in logarithms, host time in microseconds.
-MEANS = {"routing": -0.13, "prefill": 0.12, "communication": 0.5, "row": 8.0}
+           "request": 1.0}
+# Factors with a mean, relative to what the engines' files say (prompt_time, verified_us_per_row, request_us): logarithms, or microseconds.
+MEANS = ["prefill", "row", "request"]
 # Amplitudes of the discrepancies of TPOT and TTFT by class of model, the noise by metric, the scales over which discrepancies are correlated, and
 # the error of tokens per round where no run recorded it.
-OTHERS = {"discrepancy": 0.027, "discrepancy_of_mixtures": 0.045, "ttft_discrepancy": 0.162, "ttft_discrepancy_of_mixtures": 0.45, "noise_ttft": 0.04,
-          "noise_tpot": 0.018, "noise_throughput": 0.03, "length_scale": 1.2, "modes_apart": 1.2, "no_acceptance": 0.2}
+OTHERS = {"ttft_discrepancy": 0.15, "tpot_discrepancy": 0.022, "throughput_discrepancy": 0.027, "ttft_discrepancy_of_mixtures": 0.4,
+          "tpot_discrepancy_of_mixtures": 0.05, "throughput_discrepancy_of_mixtures": 0.05, "ttft_noise": 0.04, "tpot_noise": 0.018,
+          "throughput_noise": 0.03, "length_scale": 1.2, "modes_apart": 1.2, "no_acceptance": 0.2}
+NAMES = ["ttft", "tpot", "throughput"]  # of the metrics
 MEAN_WIDTH = 0.5  # standard deviation of a mean around the assumed one, relative to the factor's width
 DEGREES = 4.0  # of the noise of a run
 PRIOR_WIDTH = 0.7  # standard deviation of the logarithm of a parameter around the assumed value
 TPOT_AND_THROUGHPUT = -0.9
 SAME_LENGTHS, OTHER_LENGTHS = 0.9, 0.5  # correlation of the errors of acceptance if it was not recorded
-FURTHEST_TTFT = 1.2  # a TTFT with a larger error (as a logarithm) is a queue that the settings do not explain: left out
+FURTHEST_TTFT = 1.2  # no parameter is estimated from a TTFT with a larger error (as a logarithm): a queue that the settings do not explain
 
 
 class Cells:
     """The measured values of a server's runs, and the simulator's estimates. A row is a run and a metric."""
 
-    def __init__(self, server, slopes, variances):
-        self.name, self.kind = server.name, server.kind
+    def __init__(self, server, slopes, variances, furthest_ttft=math.inf):
+        self.server, self.machine, self.name, self.kind = server, server.machine, server.name, server.kind
         self.kernels = numpy.maximum(0.0, variances - numpy.array(list(FACTORS.values())) ** 2)  # variances that stated errors of kernels add
         measured = {run["run"]: run for run in server.runs}
         found = []
@@ -61,11 +64,12 @@ class Cells:
             if value in ("", None) or float(value) <= 0.0 or float(row["simulated"]) <= 0.0:
                 continue
             off = math.log(float(value) / float(row["simulated"]))
-            if row["metric"] != "ttft_ms" or abs(off) < FURTHEST_TTFT:
+            if row["metric"] != "ttft_ms" or abs(off) < furthest_ttft:
                 found.append((row, off))
         self.run = [row["run"] for row, _ in found]
         self.metric = numpy.array([tune.METRICS.index(row["metric"]) for row, _ in found])
         self.off = numpy.array([off for _, off in found])  # logarithms: measured over simulated
+        self.measured = numpy.array([math.log(float(measured[row["run"]][row["metric"]])) for row, _ in found])
         self.slope = numpy.array([[float(row[name]) for name in FACTORS] for row, _ in found])
         self.batch = numpy.log([float(row["batch"]) for row, _ in found])
         self.prompt = numpy.log([float(row["prompt_tokens"]) for row, _ in found])
@@ -74,35 +78,34 @@ class Cells:
         self.no_acceptance = numpy.array([float(row["acceptance_error"]) > 0.0 for row, _ in found])
         index = {run: i for i, run in enumerate(dict.fromkeys(self.run))}
         self.group = numpy.array([index[run] for run in self.run])
-
-    def alike(self, scale, modes_apart):
-        """Correlation of the discrepancies of two rows."""
+        # Of two rows: squared distance, that of their draft lengths, 1 if one speculates and one does not, and the signs of the metrics.
         def apart(values):
             return values[:, None] - values[None, :]
         both = (self.length[:, None] > 0) & (self.length[None, :] > 0)
-        same = self.length[:, None] == self.length[None, :]
-        drafts = numpy.where(both, apart(self.length) / 8.0, numpy.where(same, 0.0, modes_apart))
-        return numpy.exp(-0.5 * ((apart(self.batch) / scale) ** 2 + (apart(self.prompt) / scale) ** 2 + drafts ** 2))
+        self.distance = apart(self.batch) ** 2 + apart(self.prompt) ** 2
+        self.drafts = numpy.where(both, (apart(self.length) / 8.0) ** 2, 0.0)
+        self.modes = numpy.where(both | (self.length[:, None] == self.length[None, :]), 0.0, 1.0)
+        first = self.metric == 0
+        self.metrics = numpy.where(self.metric[:, None] == self.metric[None, :], 1.0,
+                                   numpy.where(first[:, None] | first[None, :], 0.0, TPOT_AND_THROUGHPUT))
+        self.accepted = numpy.where(self.group[:, None] == self.group[None, :], 1.0,
+                                    numpy.where(abs(apart(self.prompt)) < 0.1, SAME_LENGTHS, OTHER_LENGTHS))
+        sign = self.no_acceptance * numpy.array([0.0, -1.0, 1.0])[self.metric]
+        self.accepted *= numpy.outer(sign, sign)
 
     def covariance(self, values):
         """The covariance of the rows without the noise, and the variances of the noise."""
         factors = numpy.array([values[name] for name in FACTORS]) ** 2 + self.kernels
-        first = self.metric == 0
         of = "_of_mixtures" if self.kind == "experts" else ""
-        amplitude = numpy.where(first, values[f"ttft_discrepancy{of}"], values[f"discrepancy{of}"])
-        metrics = numpy.where(self.metric[:, None] == self.metric[None, :], 1.0,
-                              numpy.where(first[:, None] | first[None, :], 0.0, TPOT_AND_THROUGHPUT))
-        noise = numpy.array([values["noise_ttft"], values["noise_tpot"], values["noise_throughput"]])[self.metric] ** 2 + 2 * self.sampling ** 2
-        accepted = values["no_acceptance"] * self.no_acceptance * numpy.array([0.0, -1.0, 1.0])[self.metric]
-        alike = numpy.where(self.group[:, None] == self.group[None, :], 1.0,
-                            numpy.where(abs(self.prompt[:, None] - self.prompt[None, :]) < 0.1, SAME_LENGTHS, OTHER_LENGTHS))
-        return ((self.slope * factors) @ self.slope.T + metrics * numpy.outer(amplitude, amplitude) * self.alike(values["length_scale"], values["modes_apart"]) +
-                alike * numpy.outer(accepted, accepted), noise)
-
+        amplitude = numpy.array([values[f"{name}_discrepancy{of}"] for name in NAMES])[self.metric]
+        alike = numpy.exp(-0.5 * (self.distance / values["length_scale"] ** 2 + self.drafts + values["modes_apart"] ** 2 * self.modes))
+        noise = numpy.array([values[f"{name}_noise"] for name in NAMES])[self.metric] ** 2 + 2 * self.sampling ** 2
+        among = (self.slope * factors) @ self.slope.T + self.metrics * numpy.outer(amplitude, amplitude) * alike
+        return among + values["no_acceptance"] ** 2 * self.accepted, noise
 
     def shift(self, values):
         """Change of the expected rows by the means in `values`, relative to the assumed ones."""
-        return sum((values[f"{name}, mean"] - assumed) * self.slope[:, list(FACTORS).index(name)] for name, assumed in MEANS.items())
+        return sum(values[f"{name}, mean"] * self.slope[:, list(FACTORS).index(name)] for name in MEANS)
 
     def log_likelihood(self, values):
         among, noise = self.covariance(values)
@@ -147,12 +150,12 @@ def means_of(servers, values, weight):
         precision += share(one, weight) * slope.T @ numpy.linalg.solve(among + numpy.diag(noise + 1e-6), slope)
         moved += share(one, weight) * slope.T @ numpy.linalg.solve(among + numpy.diag(noise + 1e-6), one.off)
     moved = numpy.linalg.solve(precision, moved)
-    return {f"{name}, mean": assumed + change for (name, assumed), change in zip(MEANS.items(), moved)}
+    return {f"{name}, mean": change for name, change in zip(MEANS, moved)}
 
 
 def fit(servers, weight):
     widths = {**FACTORS, **OTHERS}
-    values = {**widths, **{f"{name}, mean": mean for name, mean in MEANS.items()}}
+    values = {**widths, **dict.fromkeys((f"{name}, mean" for name in MEANS), 0.0)}
 
     def at(logs):
         return {**values, **{name: assumed * math.exp(log) for (name, assumed), log in zip(widths.items(), logs)}}
@@ -170,20 +173,6 @@ def fit(servers, weight):
     return {**at(logs), **means_of(servers, at(logs), weight)}
 
 
-def held_out(servers, values_of, runs, metric):
-    """Errors of the cells of a metric, and the share inside their 95 % intervals; `values_of`: the parameters for a server's place in the list."""
-    errors, inside = [], []
-    for i, one in servers:
-        rest, off, deviation = one.predicted(values_of(i), runs.get(one.name, []))
-        mine = one.metric[rest] == metric
-        errors += list(abs(off[mine]))
-        inside += list(abs(off[mine]) <= 1.96 * deviation[mine])
-    if not errors:
-        return {}
-    return {"rows": len(errors), "median": f"{100 * numpy.median(errors):.1f}", "p90": f"{100 * numpy.quantile(errors, 0.9):.1f}",
-            "inside": f"{100 * numpy.mean(inside):.0f}"}
-
-
 def runs_given(path):
     """By number of runs: those that tune.py gave each server."""
     given = {count: {} for count in tune.GIVEN}
@@ -193,19 +182,33 @@ def runs_given(path):
     return given
 
 
-def inside_table(servers, thirds, path):
-    neutral = [{**third, **{f"{name}, mean": 0.0 for name in MEANS}} for third in thirds]
-    for kind in ("dense", "experts"):
-        ours = [(i, one) for i, one in enumerate(servers) if (one.kind == "experts") == (kind == "experts")]
-        for metric, name in enumerate(tune.METRICS):
-            for count, runs in runs_given(path).items():
-                if count and not runs:
-                    continue
-                before = held_out(ours, lambda i: neutral[i % 3], runs, metric)
-                found = held_out(ours, lambda i: thirds[i % 3], runs, metric)
-                yield {"class": kind, "metric": name, "given": count, "rows": found["rows"],
-                       **{f"{part}_neutral_means": before[part] for part in ("median", "p90", "inside")},
-                       **{part: found[part] for part in ("median", "p90", "inside")}}
+def predicted_cells(servers, values_of, runs):
+    """Cells as tune.study's, predicted with the parameters that values_of(machine) gives."""
+    for one in servers:
+        for count in tune.GIVEN:
+            given = runs[count].get(one.name, [])
+            if count and not given:
+                continue
+            told = {}
+            for row, off, deviation in zip(*one.predicted(values_of(one.machine), given)):
+                metric = tune.METRICS[one.metric[row]]
+                found = math.exp(one.measured[row] - off)
+                told.setdefault(one.run[row], {}).update({metric: found, f"{metric}_low": found * math.exp(-1.96 * deviation),
+                                                          f"{metric}_high": found * math.exp(1.96 * deviation)})
+            unknown = {f"{metric}{part}": math.nan for metric in tune.METRICS for part in ("", "_low", "_high")}
+            for run in one.server.runs:
+                if run["run"] in told:
+                    cell = tune.cell_of(one.server, count, given, run, {**unknown, **told[run["run"]]})
+                    yield {**cell, **{f"measured_{metric}": math.nan for metric in tune.METRICS if math.isnan(cell[metric])}}
+
+
+def inside_table(program, left_out):
+    """Errors and shares inside, of the program's parameters and of those found without the machine."""
+    for row, other in zip(program, left_out):
+        if row["group"] in {"all", "dense", "experts", "quantised", "fp8 cache"}:
+            yield {"class": row["group"], "given": row["given"], "cells": row["cells"],
+                   **{f"{metric}_{part}{of}": one[f"{metric}_{part}"] for metric in tune.METRICS for part in ("median", "p90", "inside")
+                      for of, one in (("", row), ("_left_out", other))}}
 
 
 def slopes_of(server, cache):
@@ -216,7 +219,8 @@ def slopes_of(server, cache):
         tune.call([*server.options, "--predict", str(cells), "--out", str(path), "--force", "--quiet"])
         sys.stderr.write(f"{server.name}: {len(server.runs)} runs\n")
     prior = yaml.safe_load((path / "server.yaml").read_text())["tuned"]["covariance"]
-    return Cells(server, list(csv.DictReader(open(path / "slopes.csv"))), numpy.diag(numpy.array(prior)))
+    slopes, variances = list(csv.DictReader(open(path / "slopes.csv"))), numpy.diag(numpy.array(prior))
+    return Cells(server, slopes, variances), Cells(server, slopes, variances, FURTHEST_TTFT)
 
 
 def main():
@@ -225,21 +229,35 @@ def main():
     parser.add_argument("--numbers", required=True, type=Path)
     parser.add_argument("--out", default="results/tune", type=Path)
     parser.add_argument("--weight", default=12.0, type=float, help="runs that a server's runs count as, at most")
-    parser.add_argument("--cache", type=Path, help="directory for what the simulator expects, to go on from")
+    parser.add_argument("--cache", type=Path, help="directory for what the simulator expects and for the fits, to go on from")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         cache = arguments.cache or Path(folder)
+        kept = cache / "fits.json"
         cache.mkdir(parents=True, exist_ok=True)
         with ThreadPoolExecutor(2) as pool:
-            servers = list(pool.map(lambda server: slopes_of(server, cache), tune.all_servers(arguments.servers, arguments.numbers)))
-    found = fit(servers, arguments.weight)
-    thirds = [fit([one for i, one in enumerate(servers) if i % 3 != left], arguments.weight) for left in range(3)]
+            found = list(pool.map(lambda server: slopes_of(server, cache), tune.all_servers(arguments.servers, arguments.numbers)))
+        servers, estimated_from = zip(*found)
+        machines = list(dict.fromkeys(one.machine for one in servers))
+        if not kept.exists():
+            with ProcessPoolExecutor(2) as pool:
+                fits = list(pool.map(fit, [[one for one in estimated_from if one.machine != left] for left in [None, *machines]],
+                                     [arguments.weight] * (1 + len(machines))))
+            kept.write_text(json.dumps(fits))
+        fits = json.loads(kept.read_text())
+    all_found, without = fits[0], dict(zip(machines, fits[1:]))
     arguments.out.mkdir(parents=True, exist_ok=True)
-    assumed = {**FACTORS, **{f"{name}, mean": mean for name, mean in MEANS.items()}, **OTHERS}
-    write_rows(arguments.out / "prior.csv", [{"parameter": name, "assumed": value, "found": f"{found[name]:.4g}",
-                                             **{f"without_{i + 1}": f"{third[name]:.4g}" for i, third in enumerate(thirds)}}
-                                            for name, value in assumed.items()])
-    write_rows(arguments.out / "prior_inside.csv", list(inside_table(servers, thirds, arguments.out / "cells.csv")))
+    program = {**FACTORS, **dict.fromkeys((f"{name}, mean" for name in MEANS), 0.0), **OTHERS}
+    write_rows(arguments.out / "prior.csv", [{"parameter": name, "program": value, "found": f"{all_found[name]:.4g}",
+                                             **{f"without {machine.split(' (')[0]}": f"{one[name]:.4g}" for machine, one in without.items()}}
+                                            for name, value in program.items()])
+    runs = runs_given(arguments.out / "cells.csv")
+    cells = list(predicted_cells(servers, lambda machine: without[machine], runs))
+    table = tune.errors_table(cells)
+    write_rows(arguments.out / "left_out.csv", [tune.rounded({key: value for key, value in cell.items() if key != "load"}) for cell in cells])
+    write_rows(arguments.out / "left_out_table.csv", table)
+    (arguments.out / "left_out.md").write_text(tune.summary_table(table))
+    write_rows(arguments.out / "prior_inside.csv", list(inside_table(tune.errors_table(list(predicted_cells(servers, lambda _: program, runs))), table)))
     (arguments.out / "prior.yaml").write_text(
         f"command: scripts/results/tune_prior.py --servers DIR --numbers SERVING_NUMBERS.yaml\nversion: {json.dumps(version_of(tune.SPECSIM))}\n"
         f"servers: {len(servers)}\nruns: {sum(len(set(one.run)) for one in servers)}\n")

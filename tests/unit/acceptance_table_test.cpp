@@ -203,8 +203,8 @@ TEST_CASE("compare offers the small trees of a small table, and the whole of it"
 }
 
 TEST_CASE("compare offers trees of fewer levels than the table if these are faster", "[acceptance]") {
-  // A draft pass of a 1B model takes a third of a step of an 8B one. On one H100 a tree of 12 tokens and two levels is faster
-  // than the best tree of three levels by 5.9 % at batch 1 and by 8.7 % at 8; at 32 the best one has a single level.
+  // A draft pass of a 1B model takes a third of a step of an 8B one. On one H100 trees of two levels are
+  // faster than the best tree of three levels at batch 1 and at 8, each a tree of its own; at 32 the best has a single level.
   const std::vector<std::vector<double>> acceptance = {{0.6, 0.15, 0.05}, {0.5, 0.2, 0.1}, {0.4, 0.1}};
   const auto made = [](const spec::ExperimentValues& values) {
     Diagnostics diagnostics;
@@ -227,7 +227,7 @@ TEST_CASE("compare offers trees of fewer levels than the table if these are fast
   const spec::ExperimentValues values = plan::methods_on_table(acceptance, false);
   std::vector<spec::MethodValues> offered = values.methods;
   for (const spec::MethodValues& tree : plan::shallow_trees_that_pay(values, acceptance, made)) offered.push_back(tree);
-  CHECK(offered.size() == values.methods.size() + 2);
+  CHECK(offered.size() == values.methods.size() + 3);
   // The reference: every number of levels and of tokens.
   std::vector<spec::MethodValues> every = values.methods;
   for (std::int64_t depth = 1; depth <= 3; ++depth)

@@ -441,7 +441,7 @@ TEST_CASE("a prompt's chunk on Blackwell: one block reads all keys, more than a 
   const auto ms = [](const char* gpus, double tokens, double context) {
     const auto model = make_cost("roofline", std::string("{hardware: b300, target: {model: qwen3-32b, tensor_parallel: ") + gpus +
                                                  "}, draft: none, engine: vllm}");
-    return 1e3 * model->pass(Role::target, {1, tokens, context, 1}).total();
+    return 1e3 * model->pass(Role::target, {1, tokens, context, 1, false}).total();
   };
   CHECK(near(ms("1", 16, 32768), 36.8, 0.08));
   CHECK(near(ms("8", 16, 32768), 27.6, 0.08));

@@ -342,6 +342,20 @@ TEST_CASE("a tuned server's tokens after the first choose fewer experts", "[cost
   CHECK(near(over(1, std::log(0.5)), over(1, 0.0), 1e-12));
 }
 
+TEST_CASE("the derivative of a pass by the choices of experts is that of its experts' bytes", "[cost][mixtures]") {
+  // One to nine tokens: two of eight experts each. Mutants: no derivative; that of all rows, with the first.
+  const auto model =
+      make_cost("roofline", fmt::format("{{hardware: {}, target: {}, draft: none, engine: {{source: a test, graphs: false}}}}",
+                                        plain_gpu(0), kMixture));
+  for (const double rows : {1.0, 3.0, 9.0}) {
+    const PassTime time = model->pass(Role::target, {1, rows, 128, rows});
+    const double choices = rows - 1.0;
+    const double left = std::pow(0.75, 1.0 + choices);
+    CHECK(near(time.routing, time.experts * -std::log(0.75) * choices * left / (1.0 - left), 0.02));
+    CHECK(pass_slope(time, Role::target, 1.0, false, 0.0)[static_cast<std::size_t>(Factor::routing)] == time.routing);
+  }
+}
+
 TEST_CASE("what explains a pass adds up to it", "[cost][mixtures]") {
   // Mutant: the router of measured experts is left out.
   for (const char* target : {"llama-3.1-8b", "mixtral-8x7b"}) {

@@ -122,10 +122,10 @@ TEST_CASE("captured graphs pad rows; beyond the largest, and without graphs, a f
   const auto vllm = by_hand("", "engine: vllm_sync, largest_graph: 32");
   for (const auto& [rows, padded] :
        {std::pair{1.0, 1.0}, {2.0, 2.0}, {3.0, 4.0}, {5.0, 8.0}, {9.0, 16.0}, {24.0, 24.0}, {25.0, 32.0}})
-    CHECK(near(matrix_products(vllm->pass(Role::target, {1, rows, 0, 1})), products(padded, 1)));
+    CHECK(near(matrix_products(vllm->pass(Role::target, {1, rows, 0, 1, false})), products(padded, 1)));
   const PassTime captured = vllm->pass(Role::target, {1, 32, 0, 1});
   CHECK(near(captured.host, 1.207e-3 + 20e-6));  // and one sequence's
-  const PassTime eager = vllm->pass(Role::target, {1, 33, 0, 1});
+  const PassTime eager = vllm->pass(Role::target, {1, 33, 0, 1, false});
   CHECK(near(matrix_products(eager), products(33, 1)));
   CHECK(near(by_hand("", "engine: vllm_sync, largest_graph: 32, host_us: 0")->pass(Role::target, {1, 33, 0, 1}).total(),
              2 * 187.5e-6));
@@ -145,7 +145,7 @@ TEST_CASE("captured graphs pad rows; beyond the largest, and without graphs, a f
              8e-3));
   CHECK(near(by_hand("", "engine: vllm_sync, host_us: 10, round_us: 20")->round_overhead(1), 20e-6));
   // A largest graph of 3 rows includes 3.
-  CHECK(near(matrix_products(by_hand("", "engine: vllm_sync, largest_graph: 3")->pass(Role::target, {1, 3, 0, 1})),
+  CHECK(near(matrix_products(by_hand("", "engine: vllm_sync, largest_graph: 3")->pass(Role::target, {1, 3, 0, 1, false})),
              products(3, 1)));
   // bare is a lower bound: no padding, no host, no floor.
   const PassTime bare = by_hand("", "")->pass(Role::target, {1, 5, 0, 1});

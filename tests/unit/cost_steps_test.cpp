@@ -70,6 +70,38 @@ TEST_CASE("a live server waits for the longest context and for its clients; lock
   CHECK(ungrouped("kernels: vllm, unequal_contexts: 1.2", true) == ungrouped("kernels: vllm, unequal_contexts: 1.2", false));
 }
 
+TEST_CASE("prompts of a live server take longer than their kernels, and verified rows take the host's time", "[cost][steps]") {
+  // Mutants: all rows scaled, not those of prompts alone; lockstep scaled; each row of a plain step counted.
+  const auto model = with_engine("prompt_time: 1.5, verified_us_per_row: 10");
+  const auto plain = with_engine("host_us: 0");
+  const Pass prompt{1, 512, 0, 1};
+  const PassTime a = plain->pass(Role::target, prompt);
+  const PassTime b = model->pass(Role::target, prompt);
+  CHECK(near(b.weights + b.compute, 1.5 * (a.weights + a.compute)));
+  CHECK(near(b.kv, 1.5 * a.kv));
+  CHECK(near(b.launch, a.launch));
+  Pass lockstep = prompt;
+  lockstep.live = false;
+  CHECK(total(*model, lockstep) == total(*plain, lockstep));
+  const Pass verification{4, 3, 100, 3};
+  CHECK(near(total(*model, verification), total(*plain, verification) + 120e-6));
+  CHECK(total(*model, {4, 1, 100, 1}) == total(*plain, {4, 1, 100, 1}));
+  // A draft's catch-up is no prompt. Mutant: every row without logits is.
+  const auto drafts = [](const char* engine) {
+    return make_cost("roofline",
+                     fmt::format("{{hardware: h100-sxm, target: llama-3.1-8b, draft: llama-3.2-1b, engine: {}}}", engine))
+        ->draft_pass({4, 100}, 0, 3.0)
+        .total();
+  };
+  CHECK(drafts("{preset: vllm, prompt_time: 2}") == drafts("{preset: vllm, prompt_time: 1}"));
+  // Half of the rows of a mixed step are prompts'.
+  const Segment prompts{1, 64, 0, 64 * 65 / 2};
+  const Segment decoding{64, 64, 64000, 64 * 1001};
+  const PassTime c = plain->mixed_pass(Role::target, prompts, decoding, 65, {});
+  const PassTime d = model->mixed_pass(Role::target, prompts, decoding, 65, {});
+  CHECK(near(d.weights + d.compute, 1.25 * (c.weights + c.compute)));
+}
+
 TEST_CASE("small kernels are counted by the engine; norms hide in all-reduces", "[cost][steps]") {
   const auto launch = [](const std::string& engine, const std::string& target = "") {
     return with_engine(engine, "", target)->pass(Role::target, {1, 1, 100, 1}).launch;

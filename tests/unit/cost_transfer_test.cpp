@@ -103,7 +103,7 @@ TEST_CASE("FlashAttention 2 walks the cache for several query tokens: RTX 4090 a
   const auto layer_us = [](const char* gpu, double tokens, double context) {
     const auto model =
         make_cost("roofline", std::string("{hardware: ") + gpu + ", target: llama-3.1-8b, draft: none, engine: vllm}");
-    return 1e6 / 32 * model->pass(Role::target, {1, tokens, context, 1}).kv;
+    return 1e6 / 32 * model->pass(Role::target, {1, tokens, context, 1, false}).kv;
   };
   // LLMServingSim's RTX 4090: 37.8 and 264.3 us; vLLM's flash-attention issue 193, on an unnamed GPU: 1.34 ms.
   CHECK(layer_us("rtx-4090", 1, 8192) == Approx(37.8).epsilon(0.15));
@@ -251,6 +251,7 @@ TEST_CASE("more GPUs than the links join cause a warning, and a mesh has one lin
   // Hosts differ in how GPUs reach each other over PCIe.
   CHECK(LinkAllReduce(specsim::tests::hardware_of("rtx-3090")).error({2, 1e5, false}).common == 0.6);
   CHECK(LinkAllReduce(specsim::tests::hardware_of("v100-sxm")).error({2, 1e5, false}).common == 0.3);
+  CHECK(LinkAllReduce(specsim::tests::hardware_of("mi300x")).error({2, 1e5, false}).common == 0.6);
 }
 
 TEST_CASE("experts of layers that no table has: by their bytes, with their own error and a message", "[cost][transfer]") {

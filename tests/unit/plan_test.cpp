@@ -503,7 +503,7 @@ TEST_CASE("the noise between two ways to decode comes from the parts that they d
   const auto price = [&](const cost::CostModel& model, int drafts) -> plan::RoundEstimate {
     return {&model, workload, drafts + 1.0, cost::round_time(model, workload, drafts, 0.0)};
   };
-  const double always = cost::kDiscrepancy;
+  const double always = cost::kDiscrepancies.tpot;
   // Passes of 10 and of 10 + 3 ms of matrix products: a factor of all products counts once in a time and cancels in a ratio.
   // Mutant: it counts in the ratio, which ties everything.
   const StatedErrors products(0.0, known_but(cost::Factor::products, 0.17));

@@ -52,8 +52,7 @@ std::vector<Evidence> made_up_runs(Normals& normal, std::size_t count) {
 
 // Draws a server and its measurements from the model's own distribution.
 void measure(Normals& normal, std::vector<Evidence>& runs, cost::FactorVector& truth) {
-  for (std::size_t factor = 0; factor < kFactors; ++factor)
-    truth[factor] = cost::factor_infos()[factor].mean + cost::factor_infos()[factor].error * normal();
+  for (std::size_t factor = 0; factor < kFactors; ++factor) truth[factor] = cost::factor_infos()[factor].error * normal();
   const std::size_t rows = runs.size() * kMetrics;
   Eigen::MatrixXd covariance(rows, rows);
   for (std::size_t a = 0; a < rows; ++a)
@@ -164,7 +163,7 @@ TEST_CASE("two runs of a server with a slow host predict its other runs; a throt
   cost::ServerFactors truth;
   truth[Factor::step] = 1000.0;
   truth[Factor::speculation] = 0.15;
-  truth[Factor::request] = 12000.0;
+  truth[Factor::request] = 0.7;
   std::vector<Run> cells = {run_of(0, 4), run_of(3, 4),  run_of(0, 1), run_of(0, 16),
                             run_of(3, 1), run_of(3, 16), run_of(5, 8), run_of(1, 8)};
   simulate_server(cells, truth);
@@ -257,6 +256,46 @@ TEST_CASE("acceptance that no run states is one unknown of the server", "[tune]"
   const TuneResult after = tune::tune(request);
   CHECK(before.expected[0].error[1] > 0.2);
   CHECK(after.expected[0].error[1] < 0.15);
+}
+
+TEST_CASE("without runs, tune predicts what serve and plan answer", "[tune]") {
+  // Mutants: tune has means that the others lack; the engine's time of a request, of a verified row or of prompts ignored by one.
+  for (const int drafts : {0, 3}) {
+    const Run run = run_of(drafts, 8);
+    const LearnedFactors::Expected told = tune::tune({server(), {}, {run}, {}}).expected[0];
+    const Benchmark benchmark = benchmark_of(server(), run, run.position_rates);
+    const serve::Summary served = load::serve(benchmark.experiment, benchmark.requests, {}).summary;
+    CHECK(std::exp(told.mean[0]) == Approx(served.ttft_ms.mean));
+    CHECK(std::exp(told.mean[1]) == Approx(served.tpot_ms.mean));
+    CHECK(std::exp(told.mean[2]) == Approx(served.output_throughput));
+  }
+  // plan's closed form: eight sequences halfway through their outputs. Outputs of 400 tokens leave little time to prompts.
+  Run run = run_of(3, 8);
+  run.output_tokens = 400;
+  const double tpot = std::exp(tune::tune({server(), {}, {run}, {}}).expected[0].mean[1]);
+  const Benchmark benchmark = benchmark_of(server(), run, run.position_rates);
+  const double context = 256.0 + 200.0;
+  double tokens = 1.0;
+  for (const double rate : run.position_rates) tokens += rate;
+  const cost::RoundTime round = cost::round_time(*benchmark.experiment.cost, {8.0, context}, 3, run.position_rates.back());
+  CHECK(tpot == Approx(1e3 * round.total() / tokens).epsilon(0.05));
+}
+
+TEST_CASE("the host's time of a request is positive, whatever its factor", "[tune]") {
+  // The factor is a logarithm. Mutant: microseconds that are added, of which a third of the prior is negative.
+  Run run = run_of(0, 1);
+  const Benchmark benchmark = benchmark_of(server(), run, {});
+  PredictOptions options;
+  options.step = 0.0;
+  const auto ttft = [&](double factor) {
+    cost::ServerFactors factors;
+    factors[Factor::request] = factor;
+    return std::exp(predict({benchmark}, factors, options)[0].mean[0]);
+  };
+  const double none = ttft(-20.0);
+  CHECK(ttft(0.0) - none == Approx(14.0).epsilon(1e-3));  // request_us of engine vllm
+  CHECK(ttft(-2.0) - none == Approx(14.0 * std::exp(-2.0)).epsilon(1e-3));
+  CHECK(ttft(1.0) - none == Approx(14.0 * std::exp(1.0)).epsilon(1e-3));
 }
 
 TEST_CASE("a tuned engine's file reproduces the learned factors", "[tune]") {

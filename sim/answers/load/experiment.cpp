@@ -108,12 +108,13 @@ void draw_lengths(const DrawnLengths& drawn, rng::Key key, std::size_t i, arriva
   request.limit = drawn.max_tokens;
 }
 
-// Host time of a tuned server per request before it is queued.
+// Host time per request before it is queued.
 arrivals::Picoseconds request_time(const ServeExperiment& experiment) {
   const cost::Deployment* const deployment = experiment.cost->deployment();
-  if (deployment == nullptr || !deployment->engine.tuned) return 0;
-  const double seconds = std::max(0.0, deployment->engine.tuned->mean.seconds(cost::Factor::request));
-  return std::llround(arrivals::kPicosecondsPerSecond * seconds);
+  if (deployment == nullptr) return 0;
+  const cost::Engine& engine = deployment->engine;
+  const double times = engine.tuned ? engine.tuned->mean.times(cost::Factor::request) : 1.0;
+  return std::llround(arrivals::kPicosecondsPerSecond * times * 1e-6 * engine.host.request_us);
 }
 
 // Checked before the requests are made, if their number is known, and before the run.

@@ -28,9 +28,6 @@ constexpr double kSameTexts = 0.02;
 constexpr double kOtherTexts = 0.15;
 constexpr double kNoTexts = 0.2;  // without any run
 constexpr double kTypicalAlpha = 0.65;
-// Standard deviations of the logarithm of TTFT that no factor expresses: of a dense model, and of a mixture of experts.
-constexpr double kTtftDiscrepancy = 0.162;
-constexpr double kTtftDiscrepancyOfMixtures = 0.45;
 
 struct Simulated {
   Logarithms metrics{};
@@ -88,8 +85,8 @@ bool acts(cost::Factor factor, const load::ServeExperiment& experiment) {
 Logarithms discrepancy_of(const load::ServeExperiment& experiment) {
   const std::optional<cost::ModelShape>& target = experiment.cost->deployment()->target;
   const bool mixture = target && target->experts > 0.0;
-  const double decoding = mixture ? cost::kTunedDiscrepancyOfMixtures : cost::kTunedDiscrepancy;
-  return {mixture ? kTtftDiscrepancyOfMixtures : kTtftDiscrepancy, decoding, decoding};
+  const cost::Discrepancies& of = mixture ? cost::kDiscrepanciesOfMixtures : cost::kDiscrepancies;
+  return {of.ttft, of.tpot, of.throughput};
 }
 
 double mean_of(const arrivals::RequestTrace& trace, std::uint32_t arrivals::Request::*tokens) {

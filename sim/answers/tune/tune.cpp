@@ -79,11 +79,9 @@ TuneResult tune(const TuneRequest& request) {
 
 std::vector<std::string> findings(const TuneResult& result) {
   std::vector<std::string> sentences;
-  const auto& infos = cost::factor_infos();
   const auto factor = [&](cost::Factor which) {
     const auto i = static_cast<std::size_t>(which);
-    return std::pair{result.belief.mean.values[i] - (infos[i].logarithm ? 0.0 : infos[i].mean),
-                     std::sqrt(result.belief.covariance[i][i])};
+    return std::pair{result.belief.mean.values[i], std::sqrt(result.belief.covariance[i][i])};
   };
   const auto clear = [](const std::pair<double, double>& one) { return std::abs(one.first) > one.second; };
   const auto scaled = [&](cost::Factor which, const char* what) {
@@ -115,7 +113,7 @@ std::vector<std::string> findings(const TuneResult& result) {
   added(cost::Factor::row, "row of a verification");
   added(cost::Factor::round, "speculative round");
   added(cost::Factor::draft_pass, "draft pass");
-  added(cost::Factor::request, "request");
+  scaled(cost::Factor::request, "the host's work before a request is queued is");
   return sentences;
 }
 

@@ -14,6 +14,8 @@ constexpr double kSmallMessage = 65536;  // bytes that an all-reduce moves withi
 // each other. Stated: vLLM's steps over two or four RTX 3090 and four RTX PRO 6000 take 15 to 30 us, those of Qwen3-32B over two
 // RTX PRO 6000 of another host 75.
 constexpr double kPcieSpread = 0.6;
+// The same over a mesh of AMD's links: nobody timed it. Assumed.
+constexpr double kMeshSpread = 0.6;
 
 }  // namespace
 
@@ -57,7 +59,7 @@ std::optional<double> LinkAllReduce::seconds(const AllReduceWork& work) const {
 }
 
 KernelError LinkAllReduce::error(const AllReduceWork& /*work*/) const {
-  return {0.0, has_nvlink(hardware_) ? kStatedError : kPcieSpread};
+  return {0.0, hardware_.mesh_gpus ? kMeshSpread : has_nvlink(hardware_) ? kStatedError : kPcieSpread};
 }
 
 KernelLabel LinkAllReduce::label(const AllReduceWork& work) const {

@@ -11,6 +11,7 @@ FactorVector pass_slope(const PassTime& time, Role role, double sequences, bool 
   slope[Factor::products] = time.weights + time.compute - time.experts + time.launch + time.sampling;
   slope[Factor::arithmetic] = time.compute;
   slope[Factor::experts] = time.experts;
+  slope[Factor::routing] = time.routing;
   slope[Factor::attention] = time.kv;
   if (verified_rows > 0.0) slope[Factor::verification] = time.kv;
   slope[Factor::communication] = time.communication;

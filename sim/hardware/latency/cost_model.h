@@ -30,7 +30,7 @@ class Uncertainty {
   // factors.
   [[nodiscard]] virtual std::optional<FactorBelief> factors() const { return std::nullopt; }
   // Standard deviation of the error that the factors cannot express.
-  [[nodiscard]] virtual double discrepancy() const { return kDiscrepancy; }
+  [[nodiscard]] virtual double discrepancy() const { return kDiscrepancies.tpot; }
   // Standard deviation due to the estimates of the pass's kernels.
   [[nodiscard]] virtual double kernel_error(Role role, const Pass& pass) const = 0;
   // The share of the variance of kernel_error() that passes of one role have in common, whatever their rows: the error of a whole

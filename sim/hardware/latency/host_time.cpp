@@ -15,6 +15,7 @@ const std::vector<HostFigure>& host_figures() {
       {"host_us_per_row", &HostTime::host_us_per_row, "host time of a target pass for each of its rows"},
       {"client_us_per_sequence", &HostTime::client_us_per_sequence,
        "more host time for each sequence in a server with clients, where text is sent out"},
+      {"verified_us_per_row", &HostTime::verified_us_per_row, "more host time of a target pass for each row of a verification"},
       {"overlapped_host_us", &HostTime::overlapped_host_us,
        "host time of a target pass while the GPU works: the pass's least time"},
       {"overlapped_host_us_per_sequence", &HostTime::overlapped_host_us_per_sequence,
@@ -30,15 +31,17 @@ const std::vector<HostFigure>& host_figures() {
        "host time of a draft pass or verification over a cache of fewer than 16 bits, planned on the host"},
       {"draft_floor_us", &HostTime::draft_floor_us, "minimum time of a draft pass"},
       {"draft_us", &HostTime::draft_us, "host time of a draft pass, with the GPU idle"},
-      {"round_us", &HostTime::round_us, "host time of a speculative round beyond its passes"}};
+      {"round_us", &HostTime::round_us, "host time of a speculative round beyond its passes"},
+      {"request_us", &HostTime::request_us, "host time of a request before it is queued"}};
   return figures;
 }
 
-HostSeconds target_host_seconds(const HostTime& host, double sequences, double rows, bool clients, double gpu) {
-  const double each = host.host_us_per_sequence + (clients ? host.client_us_per_sequence : 0.0);
+HostSeconds target_host_seconds(const HostTime& host, const HostWork& work, double gpu) {
+  const double each = host.host_us_per_sequence + (work.clients ? host.client_us_per_sequence : 0.0);
   HostSeconds time;
-  time.idle = kMicro * (host.host_us + each * sequences + host.host_us_per_row * rows);
-  const double overlapped = kMicro * (host.overlapped_host_us + host.overlapped_host_us_per_sequence * sequences);
+  time.idle = kMicro * (host.host_us + each * work.sequences + host.host_us_per_row * work.rows +
+                        host.verified_us_per_row * work.verified_rows);
+  const double overlapped = kMicro * (host.overlapped_host_us + host.overlapped_host_us_per_sequence * work.sequences);
   time.overlapped = std::min(overlapped, gpu + time.idle);
   time.idle += overlapped - time.overlapped;
   return time;

@@ -12,6 +12,7 @@ struct HostTime {
   double host_us_per_sequence = 0.0;    // metadata in, tokens out
   double host_us_per_row = 0.0;         // logits to tokens, rejection
   double client_us_per_sequence = 0.0;  // more per sequence in a server with clients: tokens become text and are sent
+  double verified_us_per_row = 0.0;     // more per row of a verification
   // Of a target pass, while the GPU works: the pass takes at least this.
   double overlapped_host_us = 0.0;
   double overlapped_host_us_per_sequence = 0.0;
@@ -27,6 +28,7 @@ struct HostTime {
   double draft_floor_us = 0.0;  // minimum time of a draft pass
   double draft_us = 0.0;        // of a draft pass, with the GPU idle while its inputs are prepared
   double round_us = 0.0;        // of a speculative round beyond its passes
+  double request_us = 0.0;      // of a request before it is queued
 };
 
 // The figures by the names that a config gives them.
@@ -37,13 +39,20 @@ struct HostFigure {
 };
 const std::vector<HostFigure>& host_figures();
 
+// The host's work in one pass of the target.
+struct HostWork {
+  double sequences = 0.0;
+  double rows = 0.0;           // whole
+  double verified_rows = 0.0;  // of sequences that verify drafts
+  bool clients = false;        // tokens are sent as text to clients
+};
+
 // Seconds of the host in one pass: `idle` while the GPU waits, `overlapped` hidden by the GPU's `gpu` seconds.
 struct HostSeconds {
   double idle = 0.0;
   double overlapped = 0.0;
 };
-// `clients`: tokens are sent as text to clients. `rows` are whole.
-HostSeconds target_host_seconds(const HostTime& host, double sequences, double rows, bool clients, double gpu);
+HostSeconds target_host_seconds(const HostTime& host, const HostWork& work, double gpu);
 
 // Seconds that a pass takes longer than `whole` ones because its kernels are launched one by one, or because its draft is
 // prepared again. `eager_layers`: layers without a captured graph; 0 if the whole pass is one graph.

@@ -26,20 +26,27 @@ double unequal_contexts(const Deployment& deployment) {
   return of_engine > 1.0 ? of_kernels.value_or(of_engine) : of_engine;
 }
 
-// Scales the products of a pass by the server's factors; rows of prompts also by the factor of prefill.
-void scale_products(const ServerFactors& factors, double prompt_share, PassTime& time) {
+// Scales the products of a pass by the server's factors; rows of prompts also by `prompt_time`.
+void scale_products(const ServerFactors& factors, double prompt_time, double prompt_share, PassTime& time) {
   const double all = time.weights + time.compute;
   if (all <= 0.0) return;
   const double experts = time.experts * factors.times(Factor::experts);
   const double scaled = (all - time.experts) * factors.times(Factor::products) + experts;
-  const double prompts = 1.0 + prompt_share * std::expm1(factors[Factor::prefill]);
+  const double prompts = 1.0 + prompt_share * (prompt_time - 1.0);
   time.weights *= prompts * scaled / all;
   time.compute *= prompts * factors.times(Factor::arithmetic) * scaled / all;
   time.experts = prompts * experts;
 }
 
-double attention_times(const ServerFactors& factors, const AttentionWork& work) {
-  if (work.prompt) return factors.times(Factor::attention, Factor::prefill);
+// The relative change of the experts that the rows choose, by the logarithm of their independent choices.
+double routing_elasticity(const ModelShape& model, const PassRows& rows) {
+  constexpr double kStep = 0.01;
+  const double choices = rows.alike * std::max(0.0, rows.tokens - 1.0);
+  return std::log(met_experts(model, 1.0 + std::exp(kStep) * choices) / met_experts(model, 1.0 + choices)) / kStep;
+}
+
+double attention_times(const ServerFactors& factors, double prompt_time, const AttentionWork& work) {
+  if (work.prompt) return factors.times(Factor::attention) * prompt_time;
   return work.tokens > 1.0 ? factors.times(Factor::attention, Factor::verification) : factors.times(Factor::attention);
 }
 
@@ -81,7 +88,8 @@ ModelLatency::Request ModelLatency::request(const Pass& pass) const {
           {{pass.batch, pass.context, pass.tokens, pass.context + 0.5 * (pass.tokens + 1.0), prompt, 1.0}},
           pass.live,
           {},
-          pass.continued};
+          pass.continued,
+          role_ == Role::draft};
 }
 
 PassTime ModelLatency::pass(const Pass& pass) const {
@@ -98,7 +106,7 @@ PassTime ModelLatency::pass(const Pass& pass) const {
 
 PassTime ModelLatency::mixed_pass(const Segment& prompts, const Segment& decoding, double logits,
                                   const OtherEngines& peers) const {
-  Request request{prompts.rows + decoding.rows, logits, prompts.sequences + decoding.sequences, {}, true, peers, false};
+  Request request{prompts.rows + decoding.rows, logits, prompts.sequences + decoding.sequences, {}, true, peers, false, false};
   for (const Segment* segment : {&prompts, &decoding})
     if (segment->sequences > 0.0)
       request.groups.push_back({segment->sequences, segment->cached / segment->sequences, segment->rows / segment->sequences,
@@ -126,6 +134,10 @@ double ModelLatency::prompt_share(const Request& request) {
   return rows / request.rows;
 }
 
+ServerFactors ModelLatency::factors() const {
+  return deployment_.engine.tuned ? deployment_.engine.tuned->mean : ServerFactors();
+}
+
 double ModelLatency::wanted_rows(const Request& request) { return std::ceil(request.rows - 1e-9); }
 
 ModelLatency::Layout ModelLatency::layout(const Request& request) const {
@@ -141,7 +153,7 @@ ModelLatency::Layout ModelLatency::layout(const Request& request) const {
   const double other_rows = others == 0.0 ? 0.0 : request.peers.rows.value_or(others * wanted);
   layout.gathered = captured ? others * rows.computed : other_rows;
   rows.tokens = wanted + other_rows;
-  if (deployment_.engine.tuned) rows.alike = deployment_.engine.tuned->mean.times(Factor::routing);
+  rows.alike = factors().times(Factor::routing);
   rows.expert_rows = rows.computed + layout.gathered;
   if (role_ == Role::draft && model_.markov_rank > 0.0) {
     rows.markov_sequences = request.sequences;
@@ -254,30 +266,32 @@ PassTime ModelLatency::time(const Request& request, PassWork* work) const {
   time.launch = by_rows.small_kernels;
   time.sampling = by_rows.sampling;
   *work = by_rows.work;
-  const bool tuned = deployment_.engine.tuned.has_value();
-  const ServerFactors factors = tuned ? deployment_.engine.tuned->mean : ServerFactors();
-  if (tuned) scale_products(factors, prompt_share(request), time);
+  const ServerFactors factors = this->factors();
+  const Engine& engine = deployment_.engine;
+  const double prompt_time =
+      request.catches_up ? 1.0 : (request.clients ? engine.prompt_time : 1.0) * factors.times(Factor::prefill);
+  scale_products(factors, prompt_time, prompt_share(request), time);
   each_attention(request, [&](const Operation& operation) {
     if (deployment_.hardware.power) work->add(operation.count, work_of(operation));
     const double seconds = operation.count * kernels_.seconds(operation);
-    time.kv += tuned ? attention_times(factors, std::get<AttentionWork>(operation.work)) * seconds : seconds;
+    time.kv += attention_times(factors, prompt_time, std::get<AttentionWork>(operation.work)) * seconds;
   });
   for (const Operation& operation : state_operations(model_, deployment_, request.groups))
-    time.kv += (tuned ? factors.times(Factor::attention) : 1.0) * operation.count * kernels_.seconds(operation);
-  if (tuned) {
-    time.communication *= factors.times(Factor::communication);
-    time.launch *= factors.times(Factor::products);
-    time.sampling *= factors.times(Factor::products);
-  }
-  const HostTime& host = deployment_.engine.host;
+    time.kv += factors.times(Factor::attention) * operation.count * kernels_.seconds(operation);
+  time.communication *= factors.times(Factor::communication);
+  time.launch *= factors.times(Factor::products);
+  time.sampling *= factors.times(Factor::products);
+  const HostTime& host = engine.host;
   if (role_ == Role::target) time.launch += 1e-6 * host.step_us;
+  if (model_.experts > 0.0) time.routing = time.experts * routing_elasticity(model_, at.rows);
   if (model_.offload) {  // the next layer comes over the link while this one is computed
     const double met = model_.experts > 0.0 ? expected_experts(model_.experts, model_.experts_per_token, wanted) : 0.0;
     const double link = model_.offload->share * model_.layer_bytes(met) / model_.tensor_parallel / model_.offload->bandwidth;
     time.weights += std::max(0.0, link - time.total());
   }
   if (role_ == Role::target) {
-    const HostSeconds seconds = target_host_seconds(host, request.sequences, wanted, request.clients, time.total());
+    const HostSeconds seconds =
+        target_host_seconds(host, {request.sequences, wanted, verified_rows(request), request.clients}, time.total());
     time.host = seconds.idle + factors.seconds(Factor::step) + factors.seconds(Factor::sequence) * request.sequences +
                 factors.seconds(Factor::row) * verified_rows(request);
     time.overlapped = seconds.overlapped;
@@ -286,7 +300,7 @@ PassTime ModelLatency::time(const Request& request, PassWork* work) const {
   }
   if (plans_ && (role_ == Role::draft || verified_rows(request) > 0.0)) time.host += 1e-6 * host.plan_us;
   time.host += launch_wait_seconds(host, at.captured ? 0.0 : model_.layers, role_ == Role::draft, time.total());
-  if (tuned && (role_ == Role::draft || verified_rows(request) > 0.0)) {
+  if (!factors.neutral() && (role_ == Role::draft || verified_rows(request) > 0.0)) {
     PassTime scaled;
     scaled.add(factors.times(Factor::speculation), time);
     return scaled;

@@ -49,7 +49,8 @@ class ModelLatency {
     std::vector<Attending> groups;  // prompts first
     bool clients = false;
     OtherEngines peers;
-    bool continued = false;  // as in Pass
+    bool continued = false;   // as in Pass
+    bool catches_up = false;  // a draft's pass over tokens that the target verified; no prompt
   };
   struct Layout;  // numbers of rows as they are computed
   // Seconds of what depends on numbers of rows and not on their contexts.
@@ -68,6 +69,7 @@ class ModelLatency {
   [[nodiscard]] Request request(const Pass& pass) const;
   [[nodiscard]] static double verified_rows(const Request& request);  // of sequences that verify drafts
   [[nodiscard]] static double prompt_share(const Request& request);
+  [[nodiscard]] ServerFactors factors() const;                      // neutral unless the engine is tuned
   [[nodiscard]] static double wanted_rows(const Request& request);  // without padding
   [[nodiscard]] Layout layout(const Request& request) const;
   [[nodiscard]] PassTime time(const Request& request, PassWork* work) const;         // `work`: of its products and attention

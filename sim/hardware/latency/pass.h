@@ -50,6 +50,7 @@ struct PassTime {
   // it.
   double overlapped = 0.0;
   double experts = 0.0;  // time that experts take for weights and arithmetic
+  double routing = 0.0;  // its derivative by the logarithm of the independent choices of experts (Factor::routing)
   // Energy of one GPU beyond its idle power over the whole time; 0: its power is not known (energy.h).
   double work_joules = 0.0;
 
@@ -65,6 +66,7 @@ struct PassTime {
     sampling += times * other.sampling;
     overlapped += times * other.overlapped;
     experts += times * other.experts;
+    routing += times * other.routing;
     work_joules += times * other.work_joules;
     return *this;
   }

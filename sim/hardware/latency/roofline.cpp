@@ -74,8 +74,7 @@ class RooflineCost final : public CostModel, private Uncertainty, private Deploy
   }
   [[nodiscard]] double discrepancy() const override {
     const bool mixture = deployment_.target && deployment_.target->experts > 0.0;
-    if (deployment_.engine.tuned) return mixture ? kTunedDiscrepancyOfMixtures : kTunedDiscrepancy;
-    return mixture ? kDiscrepancyOfMixtures : kDiscrepancy;
+    return (mixture ? kDiscrepanciesOfMixtures : kDiscrepancies).tpot;
   }
   [[nodiscard]] double kernel_error(Role role, const Pass& pass) const override {
     return nothing_drafts(role) ? 0.0 : latency(role).kernel_error(pass);

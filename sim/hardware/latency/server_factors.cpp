@@ -12,24 +12,24 @@
 namespace specsim::cost {
 
 const std::array<FactorInfo, kFactors>& factor_infos() {
-  // Assumed, close to what scripts/results/tune_prior.py finds over the measured servers of results/tune (prior.csv there). A
-  // mean that is not neutral makes servers that the estimate of the mean did not see more probable (prior_inside.csv).
+  // Assumed, close to what scripts/results/tune_prior.py finds over the measured servers of results/tune (prior.csv there). The
+  // means are 0: how servers differ on average from their kernels' estimates is in the engines' files.
   static const std::array<FactorInfo, kFactors> infos = {{
-      {"products", true, 0.0, 0.04, "matrix products and small kernels"},
-      {"arithmetic", true, 0.0, 0.27, "extra factor of arithmetic on top of reading weights"},
-      {"experts", true, 0.0, 0.25, "routed experts"},
-      {"routing", true, -0.13, 0.25, "independent choices of experts per further token of a pass"},
-      {"attention", true, 0.0, 0.5, "attention over the cache"},
-      {"verification", true, 0.0, 0.31, "extra factor of attention of several tokens per sequence"},
-      {"prefill", true, 0.12, 0.22, "extra factor of prompts, products and attention"},
-      {"communication", true, 0.5, 0.8, "communication between the GPUs of one model"},
-      {"speculation", true, 0.0, 0.046, "all passes of speculative rounds"},
-      {"step", false, 0.0, 370.0, "host time per step"},
-      {"sequence", false, 0.0, 15.0, "host time per step and sequence"},
-      {"row", false, 8.0, 9.2, "host time per row of a verification"},
-      {"round", false, 0.0, 550.0, "host time per speculative round"},
-      {"draft_pass", false, 0.0, 240.0, "host time per draft pass"},
-      {"request", false, 12000.0, 18000.0, "host time per request before it is queued"},
+      {"products", true, 0.04, "matrix products and small kernels"},
+      {"arithmetic", true, 0.27, "extra factor of arithmetic on top of reading weights"},
+      {"experts", true, 0.35, "routed experts"},
+      {"routing", true, 0.25, "independent choices of experts per further token of a pass"},
+      {"attention", true, 0.4, "attention over the cache"},
+      {"verification", true, 0.31, "extra factor of attention of several tokens per sequence"},
+      {"prefill", true, 0.22, "extra factor of prompts, products and attention"},
+      {"communication", true, 0.8, "communication between the GPUs of one model"},
+      {"speculation", true, 0.046, "all passes of speculative rounds"},
+      {"step", false, 370.0, "host time per step"},
+      {"sequence", false, 15.0, "host time per step and sequence"},
+      {"row", false, 9.2, "host time per row of a verification"},
+      {"round", false, 550.0, "host time per speculative round"},
+      {"draft_pass", false, 240.0, "host time per draft pass"},
+      {"request", true, 1.0, "host time per request before it is queued"},
   }};
   return infos;
 }
@@ -38,7 +38,6 @@ FactorBelief prior_belief(const ServerFactors& kernel_errors) {
   FactorBelief belief;
   for (std::size_t i = 0; i < kFactors; ++i) {
     const FactorInfo& info = factor_infos()[i];
-    belief.mean.values[i] = info.mean;
     belief.covariance[i][i] = info.error * info.error + kernel_errors.values[i] * kernel_errors.values[i];
   }
   return belief;
@@ -69,7 +68,7 @@ double discrepancy_correlation(const StepSetting& a, const StepSetting& b) {
 FactorBelief read_belief(const config::Value& value, Diagnostics& diagnostics) {
   FactorBelief belief;
   static const std::vector<config::Parameter> parameters = {
-      {"factors", config::Type::value, {}, "by factor: a logarithm of GPU time, or microseconds of host time", {}, {}},
+      {"factors", config::Type::value, {}, "by factor: a logarithm of a time, or microseconds of host time", {}, {}},
       {"covariance", config::Type::value, {}, "of the factors, a row for each", {}, {}}};
   static const std::vector<config::Parameter> names = [] {
     std::vector<config::Parameter> list;
@@ -129,7 +128,7 @@ std::string belief_text(const FactorBelief& belief, int indent) {
   for (std::size_t i = 0; i < kFactors; ++i) {
     const FactorInfo& info = factor_infos()[i];
     text += fmt::format("{}  {}: {:.6g}  # {}, {}\n", space, info.key, belief.mean.values[i],
-                        info.logarithm ? "logarithm of GPU time" : "microseconds", info.meaning);
+                        info.logarithm ? "logarithm of time" : "microseconds", info.meaning);
   }
   text += space + "covariance:\n";
   for (const FactorVector& row : belief.covariance) {

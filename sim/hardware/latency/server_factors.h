@@ -11,7 +11,8 @@
 
 namespace specsim::cost {
 
-// A factor of GPU time is a logarithm, 0 if the estimate is right. A factor of host time is microseconds that are added.
+// A factor of GPU time, or of a request's host time, is a logarithm, 0 if the estimate is right. Other factors of host time are
+// microseconds that are added.
 enum class Factor : std::size_t {
   products,       // matrix products other than those of experts, and the small kernels between them
   arithmetic,     // extra factor of arithmetic on top of reading weights: passes over many rows
@@ -27,7 +28,7 @@ enum class Factor : std::size_t {
   row,            // host time per row of a verification
   round,          // host time per speculative round
   draft_pass,     // host time per draft pass
-  request         // host time per request before the engine's queue
+  request         // host time per request before the engine's queue, a logarithm since it is positive
 };
 constexpr std::size_t kFactors = 15;
 
@@ -35,9 +36,8 @@ using FactorVector = std::array<double, kFactors>;
 
 struct FactorInfo {
   const char* key;
-  bool logarithm;  // of GPU time; else microseconds of host time
-  double mean;     // prior mean, before any run was seen. Only `specsim tune` uses it
-  double error;    // its standard deviation
+  bool logarithm;  // of a time; else microseconds of host time that are added
+  double error;    // standard deviation, before any run was seen
   const char* meaning;
 };
 // [Factor]
@@ -73,13 +73,15 @@ struct StepSetting {
   double prompt = 1.0;   // mean tokens of a prompt, or of a context
   int draft_length = 0;  // 0: without speculation
 };
-// Standard deviation of the discrepancy of a decoding time: of a dense model, and of a mixture of experts. The latter includes
-// the factor `routing`, by which the estimates of single passes have no derivative.
-constexpr double kDiscrepancy = 0.03;
-constexpr double kDiscrepancyOfMixtures = 0.12;
-// The same where runs of the server determine `routing`, as scripts/results/tune_prior.py finds it.
-constexpr double kTunedDiscrepancy = 0.027;
-constexpr double kTunedDiscrepancyOfMixtures = 0.045;
+// Standard deviations of the discrepancies of a server's metrics. Estimated by likelihood over measured servers, as the widths of
+// the factors (factor_infos()).
+struct Discrepancies {
+  double ttft;
+  double tpot;  // and of every decoding time
+  double throughput;
+};
+constexpr Discrepancies kDiscrepancies = {0.15, 0.022, 0.027};
+constexpr Discrepancies kDiscrepanciesOfMixtures = {0.4, 0.05, 0.05};
 // The correlation of the discrepancies of two settings.
 double discrepancy_correlation(const StepSetting& a, const StepSetting& b);
 
