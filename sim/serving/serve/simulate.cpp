@@ -82,7 +82,7 @@ class Run {
   }
 
   SimulationResult run() {
-    constexpr std::uint64_t kLookEvery = 4096;  // steps between looks at the stop flag
+    constexpr std::uint64_t kReportEvery = 4096;  // steps between reports of progress
     for (std::uint64_t turn = 0;; ++turn) {
       const arrivals::Picoseconds now = next_moment();
       if (now == arrivals::kNever || now > setting_.horizon) break;
@@ -98,13 +98,11 @@ class Run {
         decode_.begin_steps(now);
       }
       prefill_.begin_steps(now);
-      if (turn % kLookEvery == 0) {
-        if (setting_.stop != nullptr && setting_.stop->load()) {
-          result_.interrupted = true;
-          break;
-        }
-        if (setting_.progress) setting_.progress(result_.finished);
+      if (setting_.stop != nullptr && setting_.stop->load(std::memory_order_relaxed)) {
+        result_.interrupted = true;
+        break;
       }
+      if (setting_.progress && turn % kReportEvery == 0) setting_.progress(result_.finished);
     }
     for (const Engines* const engines : {&decode_, &prefill_})
       for (const std::unique_ptr<Server>& server : engines->servers) {
