@@ -121,6 +121,22 @@ def counters():
     expect("created before", "restarted" not in out)
     out = imported("", "--growth", text=first + second)
     says("growth and a restart", out, "600 rounds")
+    # Two engines, each a process with a time at which its counters began: one restarts, the other only grows: 1000 + 100 and 1000 + 50 rounds.
+    # Without these times both restart: 1000 + 1100 and 1000 + 50. Mutant: a server's engines always restart together.
+    def engine(i, drafts, accepted, created):
+        return scrape(drafts, accepted, (accepted - accepted // 3, accepted // 3), created=created).replace('engine="0"', f'engine="{i}"')
+    before, after = "1.7e+09", "1.7005e+09"
+    for name, old, new, rounds, accepted in (("times", before, after, 2150, 990 + 105), ("no times", None, None, 3150, 900 + 990 + 105)):
+        for stays, falls in ((0, 1), (1, 0)):
+            scrapes = [engine(stays, 1000, 900, old), engine(falls, 1000, 100, old), engine(stays, 1100, 990, old), engine(falls, 50, 5, new)]
+            for order in ((0, 1, 2, 3), (1, 0, 3, 2)):
+                out = imported("", text="".join(scrapes[i] for i in order))
+                says(f"two engines, {name}", out, f"{rounds} rounds", "counters restarted 1 time")
+                close(f"two engines, {name}", figure(out, "mean acceptance length")[0], 1 + accepted / rounds)
+    scrapes = [engine(0, 1000, 900, before), engine(1, 1000, 100, before), engine(1, 50, 5, after), engine(0, 1100, 990, before)]
+    says("two engines, scraped apart", imported("", text="".join(scrapes)), "2150 rounds")
+    # --growth counts the engine that restarted from 0, and only the growth of the other one.
+    says("two engines, growth", imported("", "--growth", text="".join(scrapes)), "150 rounds")
     # The same of vLLM's V0 engine: alpha is accepted / drafted, 700 of 1600 and 1200 of 2500. Mutant: each counter for itself.
     def old(drafted, accepted, created=None):
         labels = '{model_name="m"}'

@@ -1,6 +1,7 @@
 // Speed goals of serving. Rates depend on the machine, so the goals in steps per second are only printed. The test asserts the
 // ratio to a loop over the batch that only decodes, in the same run, as the best of interleaved repetitions.
 #include "tests/serve/servers.h"
+#include "tests/support/temporary_file.h"
 
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
@@ -154,4 +155,29 @@ TEST_CASE("a replica of a fleet with one request at a time or two", "[perf]") {
                60.0 / own, own / scheduled);
     CHECK(own < most * scheduled);
   }
+}
+
+TEST_CASE("a trace with four times as many columns takes at most eight times as long", "[perf]") {
+  const auto seconds = [](std::size_t columns) {
+    std::string names = "arrived_us,prompt,output";
+    std::string request = "0,1,1";
+    for (std::size_t i = 0; i < columns; ++i) {
+      names += ",x";
+      request += ",1";
+    }
+    const TemporaryFile file(names + "\n" + request + "\n");
+    double best = 1e9;
+    for (int i = 0; i < 3; ++i)
+      best = std::min(best, seconds_of([&] {
+                        const std::string trace = "{process: trace, file: " + file.path() + "}";
+                        const load::ServeExperiment experiment =
+                            server("serve:\n  arrivals: " + trace + "\ncost: {model: affine, target_fixed_ms: 6}\n");
+                        CHECK(load::make_requests(experiment).requests.size() == 1);
+                      }));
+    return best;
+  };
+  const double few = seconds(40000);
+  const double many = seconds(160000);
+  fmt::print("a trace of 160,000 columns: {:.3f} s, {:.1f} times as long as one of 40,000\n", many, many / few);
+  CHECK(many <= 8.0 * few);  // mutant: each column is compared with all before it, 16 times
 }

@@ -6,6 +6,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <atomic>
 #include <cmath>
 #include <numeric>
 
@@ -323,6 +324,22 @@ cost:
   CHECK(blocks("") == std::floor(((85.52e9 - 0x1.0p29) * 0.9 - weights - 2.0 * 0x1.0p30) / (4 * 4096 * 16)));
   // Two layers see 1,024 tokens: at 4,096 tokens each token takes 2.5 layers' worth, not the 2 of endless contexts.
   CHECK(blocks(", kv_window: 1024, window_layers: 2") / blocks("") == Approx(4 / 2.5).epsilon(1e-4));
+}
+
+TEST_CASE("a run ends with the step in which it is asked to stop", "[serve]") {
+  class Stops final : public serve::StepObserver {
+   public:
+    void began(const serve::StepRecord& /*record*/) override { stop = ++steps == 10; }
+    std::atomic<bool> stop = false;
+    int steps = 0;
+  };
+  const load::ServeExperiment experiment = server(crowded());
+  Stops observer;
+  load::ServeOptions options;
+  options.observer = &observer;
+  options.stop = &observer.stop;
+  CHECK(load::serve(experiment, load::make_requests(experiment), options).result.interrupted);
+  CHECK(observer.steps == 10);  // mutant: it looks every 4,096 steps
 }
 
 }  // namespace specsim::limits_test

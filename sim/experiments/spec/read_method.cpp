@@ -304,7 +304,7 @@ void check_block(const Cell& cell, const BlockMethod& block, Diagnostics& diagno
         fmt::format("recorded overlaps with verifier {} and drafted blocks, allowed: a verifier of chains that judges "
                     "position by position ({}), or recorded distributions",
                     block.verifier.name(), position_verifiers()));
-  if (shape.ranks > cell.vocab)
+  if (shape.ranks > cell.vocab && !shape.whole_vocabulary)
     diagnostics.add(
         cell.places.drafter,
         fmt::format("the drafter ranks {} tokens of a vocabulary of {}, allowed: at most as many", shape.ranks, cell.vocab));

@@ -54,8 +54,8 @@ class DrafterInput {
   // Announces that these nodes of `block` are asked about next; their parents were asked about before. One draft pass gives all
   // of them.
   virtual void prepare(const ChosenBlock& /*block*/, std::span<const int> /*nodes*/) {}
-  // The draft's likeliest tokens after a node of `block`, in decreasing order, as many as Shape::ranks; ties: the lower token
-  // first.
+  // The draft's likeliest tokens after a node of `block`, in decreasing order, as many as Shape::ranks, or all; ties: the lower
+  // token first.
   virtual std::span<const Ranked> likeliest(const ChosenBlock& block, int node) = 0;
   // Draws a token after a node of `block` from the draft's distribution without `earlier_siblings`; `number` counts the draws of
   // the round, from 1. Probability 0: there is no further token to draw. Only if Shape::draws is set.
@@ -98,10 +98,11 @@ class BlockDrafter {
  public:
   struct Shape {
     tokens::Siblings siblings = tokens::Siblings::independent;
-    int draft_length = 0;  // tokens on the longest path
-    int nodes = 0;         // most drafted tokens, over all paths
-    int target_ranks = 0;  // how many of the target's likeliest tokens it asks for
-    int ranks = 0;         // how many of the draft's likeliest tokens it needs
+    int draft_length = 0;           // tokens on the longest path
+    int nodes = 0;                  // most drafted tokens, over all paths
+    int target_ranks = 0;           // how many of the target's likeliest tokens it asks for
+    int ranks = 0;                  // how many of the draft's likeliest tokens it uses
+    bool whole_vocabulary = false;  // a vocabulary of fewer tokens is enough: `ranks` follows from a budget
     int distribution_depths =
         1;                   // draft distributions per context that alter_distribution() makes; deeper depths use the last one
     bool from_root = false;  // every position is predicted from the text before the block, not from the drafted tokens

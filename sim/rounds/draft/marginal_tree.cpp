@@ -44,7 +44,9 @@ MarginalTree::MarginalTree(int positions, int passes, const Budget& budget)
   shape_.siblings = tokens::Siblings::point_mass;
   shape_.draft_length = std::min(positions, budget.nodes);
   shape_.nodes = budget.nodes;
+  // Also with a width: a position's distribution is the mean over more continuations than the tree has.
   shape_.ranks = budget.nodes;
+  shape_.whole_vocabulary = true;
   shape_.ranks_model = true;
   shape_.branches = budget.nodes > 1;
   shape_.on_target_state = true;

@@ -21,6 +21,7 @@ class OptTree final : public BlockDrafter {
     shape_.draft_length = std::min(params.max_depth - 1, params.nodes);
     shape_.nodes = params.nodes;
     shape_.ranks = params.nodes;
+    shape_.whole_vocabulary = true;
     shape_.ranks_model = true;
     shape_.counts_passes = true;
   }

@@ -20,6 +20,7 @@ class ReDrafter final : public BlockDrafter {
     shape_.draft_length = params.draft_length;
     shape_.nodes = params.beams * params.draft_length;
     shape_.ranks = params.beams;
+    shape_.whole_vocabulary = true;
     shape_.ranks_model = true;
     shape_.on_target_state = true;
   }

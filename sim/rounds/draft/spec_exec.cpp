@@ -23,6 +23,7 @@ class SpecExec final : public BlockDrafter {
     shape_.draft_length = std::min(params_.max_depth, params_.budget);
     shape_.nodes = params_.budget;
     shape_.ranks = params_.width;
+    shape_.whole_vocabulary = true;
     shape_.ranks_model = true;
     shape_.counts_passes = true;
   }

@@ -214,9 +214,10 @@ class Reader {
       static const std::set<std::string_view> kIdle = {"id",           "request_id",       "Model",   "Log Type",
                                                        "Total tokens", "num_total_tokens", "pd_ratio"};
       if (column == Field::skipped && !kIdle.contains(name)) ignore(name);
-      const auto same = std::find_if(columns_.begin(), columns_.end(), [&](Field other) {
-        return column != Field::skipped && (other == column || (is_time(other) && is_time(column)));
-      });
+      const auto same = column == Field::skipped  // of which there may be very many
+                            ? columns_.end()
+                            : std::find_if(columns_.begin(), columns_.end(),
+                                           [&](Field other) { return other == column || (is_time(other) && is_time(column)); });
       if (same != columns_.end())
         return wrong(static_cast<std::size_t>(name.data() - line.data()) + 1,
                      fmt::format("the columns {} and {} mean the same, allowed: one of them", config::quote_for_message(name),

@@ -75,21 +75,23 @@ bool LogReader::read_counter(std::string_view line) {
       cannot_read(fmt::format("counters of more than {} models", kMostModels));
       return true;
     }
-    // All engines of a server restart when it does; a server has one model.
+    // A server has one model, and may have several engines.
     const std::string server_key = std::string(prefix) + read->labels_without({kEngineLabel, kPositionLabel});
     if (!servers_.contains(server_key) && servers_.size() == kMostLabelSets) {
       cannot_read(fmt::format("counters of more than {} servers", kMostLabelSets));
       return true;
     }
     RisingCounts& server = servers_[server_key];
-    if (!server.knows(name) && (name_bytes_ += name.size()) > kMostNameBytes) {
+    const std::string engine_name = read->label(kEngineLabel).value_or("");
+    if (!server.knows(engine_name, name) && (name_bytes_ += name.size()) > kMostNameBytes) {
       cannot_read(fmt::format("counters with more than {} bytes of names", kMostNameBytes));
       return true;
     }
+    RisingCounts::Engine& engine = server.engine(engine_name);
     if (read->beginning) {
       if (std::isnan(read->value)) return true;
-      if (server.has_beginning(name)) server.settle(options_.growth_alone);
-      server.began(name, read->value);
+      if (engine.has_beginning(name)) server.settle(options_.growth_alone);
+      engine.began(name, read->value);
       return true;
     }
     Counters& counters = counters_[place];
@@ -101,8 +103,8 @@ bool LogReader::read_counter(std::string_view line) {
       return true;
     }
     seen(counters.lines);
-    if (server.has(name)) server.settle(options_.growth_alone);
-    server.see(name, read->value,
+    if (engine.has(name)) server.settle(options_.growth_alone);
+    engine.see(name, read->value,
                position ? counters.accepted_at[static_cast<std::size_t>(*position)] : counters.grown[std::string(metric)]);
     return true;
   }
@@ -201,9 +203,10 @@ void LogReader::take_vllm_v0(const Reader& /*reader*/, Report& report) {
   RisingCounts& server = servers_[fmt::format("v0 log {}", length)];
   double new_drafted = 0.0;
   double new_emitted = 0.0;
-  server.see("drafted", drafted, new_drafted);
-  server.see("emitted", report.number(Role::emitted), new_emitted);
-  server.see("accepted", accepted, all.alone_accepted);
+  RisingCounts::Engine& counts = server.engine();
+  counts.see("drafted", drafted, new_drafted);
+  counts.see("emitted", report.number(Role::emitted), new_emitted);
+  counts.see("accepted", accepted, all.alone_accepted);
   server.settle(options_.growth_alone);
   all.restarts = server.restarts();
   const double rounds = new_drafted / length;

@@ -80,7 +80,7 @@ void LogReader::take_llama_totals(const Reader& /*reader*/, Report& report) {
   }
   seen(of(LogKind::llama_totals, 0, name));
   // A server prints the totals of all its drafters one after the other, and then again.
-  RisingCounts& server = servers_[kServer];
+  RisingCounts::Engine& server = servers_[kServer].engine();
   if (server.has(name + " drafts")) settle_llama_totals();
   LlamaTotals& totals = llama_totals_[name];
   server.see(name + " drafts", drafts, totals.rounds);

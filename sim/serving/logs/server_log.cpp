@@ -61,13 +61,7 @@ std::string server_name(LogKind kind) { return text_of(kind).server; }
 
 std::string describe(LogKind kind) { return text_of(kind).text; }
 
-void RisingCounts::see(const std::string& name, double value, double& total, bool derived) {
-  now_[name] = {value, &total, derived};
-}
-
-void RisingCounts::began(const std::string& name, double time) { beginnings_now_[name] = time; }
-
-void RisingCounts::settle(bool growth_alone) {
+bool RisingCounts::Engine::shows_restart() const {
   const auto fell = [&](const auto& one) {
     const auto before = last_.find(one.first);
     return !one.second.derived && before != last_.end() && one.second.value < before->second;
@@ -76,21 +70,35 @@ void RisingCounts::settle(bool growth_alone) {
     const auto before = beginnings_.find(one.first);
     return before != beginnings_.end() && one.second > before->second;
   };
-  const bool restarted =
-      std::any_of(now_.begin(), now_.end(), fell) || std::any_of(beginnings_now_.begin(), beginnings_now_.end(), began_later);
-  if (restarted) {
-    ++restarts_;
-    for (auto& [name, value] : last_) value = 0.0;
-  }
+  return std::any_of(now_.begin(), now_.end(), fell) || std::any_of(beginnings_now_.begin(), beginnings_now_.end(), began_later);
+}
+
+void RisingCounts::Engine::restart() {
+  restarted_ = true;
+  for (auto& [name, value] : last_) value = 0.0;
+}
+
+void RisingCounts::Engine::settle(bool growth_alone, bool new_counts) {
+  // The counts before the text begins are unknown; after a restart all counts are new.
+  const bool counts_first = !growth_alone || restarted_ || (last_.empty() && new_counts);
   for (const auto& [name, one] : now_) {
     const auto [before, first] = last_.try_emplace(name, 0.0);
-    // The counts before the text begins are unknown; after a restart all counts are new.
-    if (!first || !growth_alone || restarts_ > 0) *one.total += one.value - before->second;
+    if (!first || counts_first) *one.total += one.value - before->second;
     before->second = one.value;
   }
   for (const auto& [name, time] : beginnings_now_) beginnings_[name] = time;
   now_.clear();
   beginnings_now_.clear();
+}
+
+void RisingCounts::settle(bool growth_alone) {
+  const bool restarted =
+      std::any_of(engines_.begin(), engines_.end(), [](const auto& one) { return one.second.shows_restart(); });
+  if (restarted) ++restarts_;
+  for (auto& [name, engine] : engines_) {
+    if (restarted && (engine.beginnings_.empty() || engine.shows_restart())) engine.restart();
+    engine.settle(growth_alone, restarts_ > 0);
+  }
 }
 
 }  // namespace specsim::logs

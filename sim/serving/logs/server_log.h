@@ -109,34 +109,58 @@ struct ReaderOptions {
 
 // Counters of one server: totals over all its restarts. All of them restart at 0 when the server does, so the values of one
 // moment (a scrape, or a line with several of them) are evaluated together: if one of them decreased, all of them restarted at 0,
-// also those that are higher by now than before.
+// also those that are higher by now than before. An engine of the server whose counters have a time at which they began restarts
+// alone: each may be a process of its own.
 class RisingCounts {
  public:
-  // A counter's value at the current moment. settle() adds its growth to `total`, which must keep its address. `derived`:
-  // computed from rounded figures, so that a decrease means nothing.
-  void see(const std::string& name, double value, double& total, bool derived = false);
-  // When the counter began, in seconds since 1970: a later time than the last one is a restart, even if no value decreased.
-  void began(const std::string& name, double time);
-  // Whether the current moment has a value (or a beginning) of this counter already, which means that a new moment has begun.
-  [[nodiscard]] bool has(const std::string& name) const { return now_.contains(name); }
-  [[nodiscard]] bool has_beginning(const std::string& name) const { return beginnings_now_.contains(name); }
+  class Engine {
+   public:
+    // A counter's value at the current moment. settle() adds its growth to `total`, which must keep its address. `derived`:
+    // computed from rounded figures, so that a decrease means nothing.
+    void see(const std::string& name, double value, double& total, bool derived = false) {
+      now_[name] = {value, &total, derived};
+    }
+    // When the counter began, in seconds since 1970: a later time than the last one is a restart, even if no value decreased.
+    void began(const std::string& name, double time) { beginnings_now_[name] = time; }
+    // Whether the current moment has a value (or a beginning) of this counter already, which means that a new moment has begun.
+    [[nodiscard]] bool has(const std::string& name) const { return now_.contains(name); }
+    [[nodiscard]] bool has_beginning(const std::string& name) const { return beginnings_now_.contains(name); }
+    [[nodiscard]] bool knows(const std::string& name) const {
+      return last_.contains(name) || now_.contains(name) || beginnings_.contains(name) || beginnings_now_.contains(name);
+    }
+
+   private:
+    friend class RisingCounts;
+    struct Value {
+      double value = 0.0;
+      double* total = nullptr;
+      bool derived = false;
+    };
+    [[nodiscard]] bool shows_restart() const;
+    void restart();
+    // `new_counts`: the first values of an engine that was not seen before are new.
+    void settle(bool growth_alone, bool new_counts);
+
+    std::map<std::string, Value> now_;
+    std::map<std::string, double> beginnings_now_;
+    std::map<std::string, double> last_;  // 0 after a restart
+    std::map<std::string, double> beginnings_;
+    bool restarted_ = false;  // ever
+  };
+
+  // `name`: the engine's label; "": the server has one engine.
+  [[nodiscard]] Engine& engine(const std::string& name = "") { return engines_[name]; }
+  // Whether this engine is known, and this counter of it.
+  [[nodiscard]] bool knows(const std::string& engine, const std::string& name) const {
+    const auto found = engines_.find(engine);
+    return found != engines_.end() && found->second.knows(name);
+  }
   // Ends the moment. A counter's first value counts fully unless `growth_alone`.
   void settle(bool growth_alone);
   [[nodiscard]] std::size_t restarts() const { return restarts_; }
-  [[nodiscard]] bool knows(const std::string& name) const {
-    return last_.contains(name) || now_.contains(name) || beginnings_.contains(name) || beginnings_now_.contains(name);
-  }
 
  private:
-  struct Value {
-    double value = 0.0;
-    double* total = nullptr;
-    bool derived = false;
-  };
-  std::map<std::string, Value> now_;
-  std::map<std::string, double> beginnings_now_;
-  std::map<std::string, double> last_;  // 0 after a restart
-  std::map<std::string, double> beginnings_;
+  std::map<std::string, Engine> engines_;
   std::size_t restarts_ = 0;
 };
 

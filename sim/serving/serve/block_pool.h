@@ -20,7 +20,10 @@ constexpr std::uint32_t kUnlimitedBlocks = std::numeric_limits<std::uint32_t>::m
 class HashSketch {
  public:
   void clear() { bits_.assign(kBits / 64, 0); }
-  void add(std::uint64_t hash) { bits_[place(hash) / 64] |= std::uint64_t{1} << place(hash) % 64; }
+  void add(std::uint64_t hash) {
+    if (bits_.empty()) clear();
+    bits_[place(hash) / 64] |= std::uint64_t{1} << place(hash) % 64;
+  }
   [[nodiscard]] bool may_hold(std::uint64_t hash) const {
     return !bits_.empty() && (bits_[place(hash) / 64] >> place(hash) % 64 & 1U) != 0;
   }
@@ -76,17 +79,15 @@ class BlockPool {
   // The second tier, or nullptr.
   [[nodiscard]] HostCache* host() { return host_ ? &*host_ : nullptr; }
   [[nodiscard]] const HostCache* host() const { return host_ ? &*host_ : nullptr; }
-  // The contents that a caller asks for repeatedly: whether find() may return something else for one of them than when they were
-  // last watched. watch() forgets them all; the caller adds them to watched().
-  void watch() {
-    watched_changed_ = false;
-    watched_.clear();
-  }
+  // A caller adds the contents that it asks for repeatedly to watched(), and reads and clears changed(): those for which find()
+  // may return something else now, and possibly some that are not watched.
   [[nodiscard]] HashSketch& watched() { return watched_; }
-  [[nodiscard]] bool watched_changed() const { return watched_changed_; }
+  [[nodiscard]] std::vector<std::uint64_t>& changed() { return changed_; }
 
  private:
-  void changes(std::uint64_t hash) { watched_changed_ = watched_changed_ || watched_.may_hold(hash); }
+  void changes(std::uint64_t hash) {
+    if (watched_.may_hold(hash)) changed_.push_back(hash);
+  }
   struct Entry {
     std::uint64_t hash = 0;
     Block before = 0;  // the free block before this one in the order of taking, and the one after it
@@ -112,7 +113,7 @@ class BlockPool {
   std::unordered_map<std::uint64_t, Block> by_hash_;
   std::optional<HostCache> host_;
   HashSketch watched_;
-  bool watched_changed_ = false;
+  std::vector<std::uint64_t> changed_;
 };
 
 }  // namespace specsim::serve

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
-#include <set>
 #include <utility>
 
 namespace specsim::serve {
@@ -15,6 +14,8 @@ namespace {
 constexpr std::size_t kMostSorted = 128;  // beyond it lpm and hrrn are too slow, and the queue stays in order of arrival
 // IN_BATCH_PREFIX_CACHING_CHECK_THRESHOLD and IN_BATCH_PREFIX_CACHING_DEPRIORITIZE_THRESHOLD
 constexpr std::uint32_t kInBatchTokens = 32;
+constexpr std::size_t kFirstDrawn = 16;         // requests of the random order that are sorted after the first one has left
+constexpr std::size_t kFewWatches = 1U << 16U;  // watchers_ is built anew when it has this many more than twice those needed
 
 using Waiting = OrderedQueue::Waiting;
 using Group = std::vector<const Waiting*>;
@@ -22,6 +23,10 @@ using Group = std::vector<const Waiting*>;
 // Depth first through the tree of cached prefixes, the branch with the most requests first; requests that end at a node come
 // after its branches.
 void walk(const Group& group, std::size_t depth, std::vector<arrivals::RequestId>& order) {
+  if (group.size() == 1) {
+    order.push_back(group.front()->request);
+    return;
+  }
   std::map<BlockPool::Block, Group> branches;
   Group here;
   for (const Waiting* const one : group)
@@ -66,119 +71,221 @@ void OrderedQueue::join(arrivals::RequestId request, const EngineState& state, s
   }
   queue.push_back(request);
   changed_ = true;
-  if (order_ == QueueOrder::random) joined_[request] = {orderings_, ++joined_count_};
+  if (order_ == QueueOrder::random)
+    joined_[request] = {orderings_, ++joined_count_};
+  else if (order_ != QueueOrder::fcfs)
+    unknown_.insert(request);
 }
 
 void OrderedQueue::leave(std::deque<arrivals::RequestId>& queue) {
-  if (order_ == QueueOrder::random) joined_.erase(queue.front());
-  if (const auto at = found_.find(queue.front()); at != found_.end()) {
+  const arrivals::RequestId request = queue.front();
+  queue.pop_front();
+  changed_ = true;
+  unknown_.erase(request);
+  if (const auto at = found_.find(request); at != found_.end()) {
     count(at->second, false);
     found_.erase(at);
   }
-  queue.pop_front();
-  changed_ = true;
+  if (order_ != QueueOrder::random) return;
+  joined_.erase(request);
+  if (left_ < drawn_.size() && ++left_ == in_order_) draw_next(queue);
 }
 
 // The order is that of a stable sort at each step, also if the queue was not sorted in between. Equal keys keep their earlier
 // order: by the keys of the steps before, back to the arrival of the later request, and then by arrival.
-void OrderedQueue::order_at_random(std::deque<arrivals::RequestId>& queue) const {
-  std::vector<std::pair<std::uint32_t, arrivals::RequestId>> all;
-  all.reserve(queue.size());
-  for (const arrivals::RequestId request : queue) all.emplace_back(random_key(request, orderings_), request);
-  std::sort(all.begin(), all.end(), [&](const auto& a, const auto& b) {
-    if (a.first != b.first || a.second == b.second) return a.first < b.first;
-    const Joined& one = joined_.at(a.second);
-    const Joined& other = joined_.at(b.second);
-    for (std::uint64_t i = orderings_ - 1; i > std::max(one.ordering, other.ordering); --i)
-      if (const auto x = random_key(a.second, i), y = random_key(b.second, i); x != y) return x < y;
-    return one.number < other.number;
-  });
-  std::transform(all.begin(), all.end(), queue.begin(), [](const auto& one) { return one.second; });
+bool OrderedQueue::drawn_before(const Drawn& a, const Drawn& b) const {
+  if (a.first != b.first || a.second == b.second) return a.first < b.first;
+  const Joined& one = joined_.at(a.second);
+  const Joined& other = joined_.at(b.second);
+  for (std::uint64_t i = orderings_ - 1; i > std::max(one.ordering, other.ordering); --i)
+    if (const auto x = random_key(a.second, i), y = random_key(b.second, i); x != y) return x < y;
+  return one.number < other.number;
+}
+
+void OrderedQueue::draw_first(std::deque<arrivals::RequestId>& queue) {
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < queue.size(); ++i) {
+    drawn_.emplace_back(random_key(queue[i], orderings_), queue[i]);
+    if (drawn_before(drawn_[i], drawn_[first])) first = i;
+  }
+  std::swap(drawn_.front(), drawn_[first]);
+  std::swap(queue.front(), queue[first]);
+  left_ = 0;
+  in_order_ = 1;
+}
+
+void OrderedQueue::draw_next(std::deque<arrivals::RequestId>& queue) {
+  const auto before = [this](const Drawn& a, const Drawn& b) { return drawn_before(a, b); };
+  const auto begin = drawn_.begin() + static_cast<std::ptrdiff_t>(left_);
+  in_order_ = std::min(std::max(2 * in_order_, kFirstDrawn), drawn_.size());
+  const auto end = drawn_.begin() + static_cast<std::ptrdiff_t>(in_order_);
+  std::nth_element(begin, end, drawn_.end(), before);
+  std::sort(begin, end, before);
+  std::transform(begin, drawn_.end(), queue.begin(), [](const Drawn& one) { return one.second; });
 }
 
 void OrderedQueue::count(const Waiting& one, bool joins) {
-  if (!one.hits.empty()) with_hits_ += joins ? 1 : -1;
+  if (joins)
+    live_watches_ += one.hits.size() + 1;
+  else
+    live_watches_ -= one.hits.size() + 1;
+  if (!one.hits.empty()) {
+    if (joins)
+      with_hits_.insert(one.request);
+    else
+      with_hits_.erase(one.request);
+  }
   if (!one.prefix) return;
   std::uint32_t& alike = prefixes_[*one.prefix];
   if (joins ? ++alike == 2 : --alike == 1) shared_ += joins ? 1 : -1;
   if (alike == 0) prefixes_.erase(*one.prefix);
 }
 
-const OrderedQueue::Waiting& OrderedQueue::find(arrivals::RequestId request, const CachedBlocks& cached,
-                                                const EngineState& state) {
-  const auto [at, fresh] = found_.try_emplace(request);
-  Waiting& one = at->second;
-  if (!fresh) return one;
+void OrderedQueue::find(arrivals::RequestId request, const CachedBlocks& cached, const EngineState& state) {
+  ++lookups_;
+  Waiting& one = found_[request];
   one.request = request;
   const std::uint32_t tokens = state.at(request).tokens();
   const std::uint32_t block_tokens = state.pool->block_tokens();
   cached.find(request, radix_keys(tokens - 1, state), state, one.hits);
-  // Watches the blocks that it found, and the first one that it missed: while these stay the same, it finds the same again.
-  for (std::uint32_t block = 0; block <= one.hits.size(); ++block)
-    state.pool->watched().add(CachedBlocks::hash_of(request, block, state));
   one.missing = static_cast<double>(tokens - one.hits.size() * block_tokens);
   const std::uint32_t beyond = kInBatchTokens / block_tokens;
   if (one.hits.size() * block_tokens <= kInBatchTokens && (beyond + 1) * block_tokens <= tokens)
     one.prefix = CachedBlocks::hash_of(request, beyond, state);
   count(one, true);
-  return one;
+  watch(one, state);
 }
 
-bool OrderedQueue::place_newest(const CachedBlocks& cached, const EngineState& state, std::deque<arrivals::RequestId>& queue) {
-  std::size_t known = queue.size();
-  while (known > 0 && !found_.contains(queue[known - 1])) --known;
-  for (std::size_t i = known; i < queue.size(); ++i) static_cast<void>(find(queue[i], cached, state));
-  if (with_hits_ > 0 || shared_ > 0) return false;
-  if (order_ != QueueOrder::shortest_prefill_first) return true;
-  const auto shorter = [&](arrivals::RequestId a, arrivals::RequestId b) { return found_.at(a).missing < found_.at(b).missing; };
-  for (auto newest = queue.begin() + static_cast<std::ptrdiff_t>(known); newest != queue.end(); ++newest)
-    std::rotate(std::upper_bound(queue.begin(), newest, *newest, shorter), newest, newest + 1);
-  return true;
+void OrderedQueue::watch(const Waiting& one, const EngineState& state) {
+  watches_ += one.hits.size() + 1;
+  for (std::uint32_t block = 0; block <= one.hits.size(); ++block) {
+    const std::uint64_t hash = CachedBlocks::hash_of(one.request, block, state);
+    watchers_[hash].push_back(one.request);
+    state.pool->watched().add(hash);
+  }
+}
+
+void OrderedQueue::forget_changed(BlockPool& pool) {
+  for (const std::uint64_t hash : pool.changed()) {
+    const auto watchers = watchers_.find(hash);
+    if (watchers == watchers_.end()) continue;
+    for (const arrivals::RequestId request : watchers->second) {
+      const auto at = found_.find(request);
+      if (at == found_.end()) continue;
+      count(at->second, false);
+      found_.erase(at);
+      unknown_.insert(request);
+    }
+    watchers_.erase(watchers);
+  }
+  pool.changed().clear();
+}
+
+void OrderedQueue::place_unknown(std::deque<arrivals::RequestId>& queue) const {
+  struct Placed {
+    arrivals::RequestId request;
+    double missing;
+    std::size_t place;  // number of the others before it
+  };
+  std::vector<std::size_t> at;  // most have joined at the end
+  for (std::size_t i = queue.size(); at.size() < unknown_.size();)
+    if (unknown_.contains(queue[--i])) at.push_back(i);
+  if (at.empty()) return;
+  std::vector<Placed> placed;
+  std::size_t others = at.back();
+  for (std::size_t i = others; i < queue.size(); ++i) {
+    if (!at.empty() && at.back() == i) {
+      placed.push_back({queue[i], found_.at(queue[i]).missing, others});
+      at.pop_back();
+    } else {
+      queue[others++] = queue[i];
+    }
+  }
+  std::stable_sort(placed.begin(), placed.end(), [](const Placed& a, const Placed& b) { return a.missing < b.missing; });
+  // Of requests with equally many uncached tokens, those that were before it stay before it.
+  const auto end = queue.begin() + static_cast<std::ptrdiff_t>(others);
+  for (Placed& one : placed) {
+    const auto first = std::lower_bound(queue.begin(), end, one.missing, [&](arrivals::RequestId other, double missing) {
+      return found_.at(other).missing < missing;
+    });
+    const auto last = std::upper_bound(
+        first, end, one.missing, [&](double missing, arrivals::RequestId other) { return missing < found_.at(other).missing; });
+    one.place =
+        std::clamp(one.place, static_cast<std::size_t>(first - queue.begin()), static_cast<std::size_t>(last - queue.begin()));
+  }
+  std::size_t to = queue.size();
+  for (; !placed.empty(); placed.pop_back()) {
+    while (others > placed.back().place) queue[--to] = queue[--others];
+    queue[--to] = placed.back().request;
+  }
+}
+
+void OrderedQueue::hits_first(std::deque<arrivals::RequestId>& queue) const {
+  Group hits;
+  std::vector<arrivals::RequestId> others;
+  for (std::size_t i = 0; hits.size() < with_hits_.size(); ++i) {
+    if (with_hits_.contains(queue[i]))
+      hits.push_back(&found_.at(queue[i]));
+    else
+      others.push_back(queue[i]);
+  }
+  std::vector<arrivals::RequestId> sorted;
+  walk(hits, 0, sorted);
+  std::copy(others.begin(), others.end(), std::copy(sorted.begin(), sorted.end(), queue.begin()));
+}
+
+void OrderedQueue::sort(const std::function<std::uint64_t(arrivals::RequestId)>& waited, std::deque<arrivals::RequestId>& queue) {
+  ++sorted_;
+  Group all;
+  all.reserve(queue.size());
+  std::unordered_set<std::uint64_t> ahead;  // uncached prefixes of more than kInBatchTokens, of requests that go first
+  for (const arrivals::RequestId request : queue) {
+    Waiting& one = found_.at(request);
+    if (order_ == QueueOrder::hrrn) one.ratio = static_cast<double>(waited(request)) / one.missing;
+    one.later = one.prefix && !ahead.insert(*one.prefix).second;
+    all.push_back(&one);
+  }
+  std::stable_sort(all.begin(), all.end(), [&](const Waiting* a, const Waiting* b) {
+    if (a->later != b->later) return b->later;
+    if (order_ == QueueOrder::hrrn) return a->ratio > b->ratio;
+    if (order_ == QueueOrder::shortest_prefill_first) return a->missing < b->missing;
+    return order_ == QueueOrder::lpm && a->hits.size() > b->hits.size();
+  });
+  if (order_ != QueueOrder::dfs_weight) {
+    std::transform(all.begin(), all.end(), queue.begin(), [](const Waiting* one) { return one->request; });
+    return;
+  }
+  const auto later = std::find_if(all.begin(), all.end(), [](const Waiting* one) { return one->later; });
+  std::vector<arrivals::RequestId> sorted;
+  walk({all.begin(), later}, 0, sorted);
+  walk({later, all.end()}, 0, sorted);
+  std::copy(sorted.begin(), sorted.end(), queue.begin());
 }
 
 void OrderedQueue::order_by_prefix(const std::function<std::uint64_t(arrivals::RequestId)>& waited, const CachedBlocks& cached,
                                    const EngineState& state, std::deque<arrivals::RequestId>& queue) {
-  // Without common prefixes the keys of waiting requests never change, and only the newest ones look for their places.
-  const bool same = !found_.empty() && !state.pool->watched_changed();
-  if (same && unshared_ && order_ != QueueOrder::hrrn && place_newest(cached, state, queue)) return;
-  ++sorted_;
-  if (!same) {
-    found_.clear();
-    prefixes_.clear();
-    with_hits_ = 0;
-    shared_ = 0;
-    state.pool->watch();
+  if (watches_ > 2 * live_watches_ + kFewWatches) {
+    watchers_.clear();
+    watches_ = 0;
+    state.pool->watched().clear();
+    for (const auto& [request, one] : found_) watch(one, state);
   }
-  std::vector<Waiting> all;
-  all.reserve(queue.size());
-  std::set<std::uint64_t> ahead;  // uncached prefixes of more than kInBatchTokens, of requests that go first
-  for (const arrivals::RequestId request : queue) {
-    Waiting& one = all.emplace_back(find(request, cached, state));
-    one.ratio = static_cast<double>(waited(request)) / one.missing;
-    if (one.prefix) one.later = !ahead.insert(*one.prefix).second;
-  }
-  std::stable_sort(all.begin(), all.end(), [&](const Waiting& a, const Waiting& b) {
-    if (a.later != b.later) return b.later;
-    if (order_ == QueueOrder::hrrn) return a.ratio > b.ratio;
-    if (order_ == QueueOrder::shortest_prefill_first) return a.missing < b.missing;
-    return order_ == QueueOrder::lpm && a.hits.size() > b.hits.size();
-  });
-  std::vector<arrivals::RequestId> sorted;
-  if (order_ != QueueOrder::dfs_weight) {
-    for (const Waiting& one : all) sorted.push_back(one.request);
-  } else {
-    Group first;
-    Group later;
-    for (const Waiting& one : all) (one.later ? later : first).push_back(&one);
-    walk(first, 0, sorted);
-    walk(later, 0, sorted);
-  }
-  std::copy(sorted.begin(), sorted.end(), queue.begin());
-  unshared_ = with_hits_ == 0 && shared_ == 0;
+  for (const arrivals::RequestId request : unknown_) find(request, cached, state);
+  const bool was_unshared = std::exchange(unshared_, shared_ == 0);
+  // Without common prefixes no request waits for another, and the keys of the other waiting requests are the same as before.
+  if (unshared_ && order_ == QueueOrder::shortest_prefill_first && was_unshared)
+    place_unknown(queue);
+  else if (unshared_ && order_ == QueueOrder::dfs_weight)
+    hits_first(queue);
+  else if (!(unshared_ && order_ == QueueOrder::lpm && with_hits_.empty()))
+    sort(waited, queue);
+  unknown_.clear();
 }
 
 void OrderedQueue::order(bool admits, const std::function<std::uint64_t(arrivals::RequestId)>& waited, const CachedBlocks& cached,
                          const EngineState& state, std::deque<arrivals::RequestId>& queue) {
+  drawn_.clear();
+  forget_changed(*state.pool);
   if (queue.size() <= 1) return;
   switch (order_) {
     case QueueOrder::fcfs:
@@ -189,7 +296,7 @@ void OrderedQueue::order(bool admits, const std::function<std::uint64_t(arrivals
       ++orderings_;
       if (!admits) return;
       ++sorted_;
-      return order_at_random(queue);
+      return draw_first(queue);
     case QueueOrder::lpm:
     case QueueOrder::dfs_weight:
     case QueueOrder::hrrn:
@@ -197,7 +304,7 @@ void OrderedQueue::order(bool admits, const std::function<std::uint64_t(arrivals
       if (!state.pool->caches()) return;
       if ((order_ == QueueOrder::lpm || order_ == QueueOrder::hrrn) && queue.size() > kMostSorted) return;
       // Sorting again would not change it if the same requests find the same blocks; hrrn depends on time as well.
-      if (order_ != QueueOrder::hrrn && !changed_ && !state.pool->watched_changed()) return;
+      if (order_ != QueueOrder::hrrn && !changed_ && unknown_.empty()) return;
       changed_ = false;
       return order_by_prefix(waited, cached, state, queue);
   }

@@ -10,6 +10,8 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 namespace specsim::serve {
@@ -22,13 +24,14 @@ inline std::uint32_t radix_keys(std::uint32_t tokens, const EngineState& state) 
 enum class QueueOrder { fcfs, lpm, dfs_weight, lof, random, priority, hrrn, shortest_prefill_first };
 config::Choices<QueueOrder> queue_order_words();
 
-// Keeps a queue in its order, as if all of it were sorted before every step by a stable sort.
+// Keeps a queue in its order, as if all of it were sorted before every step by a stable sort. QueueOrder::random puts only the
+// requests that leave in their order.
 class OrderedQueue {
  public:
   explicit OrderedQueue(QueueOrder order) : order_(order) {}
   // A request joins the queue. Orders whose keys never change insert it at its place; the others sort in order().
   void join(arrivals::RequestId request, const EngineState& state, std::deque<arrivals::RequestId>& queue);
-  // The first request leaves the queue.
+  // The first request leaves the queue. Between two orders only requests leave that the first one ordered.
   void leave(std::deque<arrivals::RequestId>& queue);
   // Orders the queue for the admissions of a step; `admits`: there can be any. `waited`: tokens of prompts that the engine has
   // computed since the request arrived; hrrn measures time in these.
@@ -36,6 +39,8 @@ class OrderedQueue {
              const EngineState& state, std::deque<arrivals::RequestId>& queue);
   // How often the whole queue was sorted.
   [[nodiscard]] std::uint64_t sorted() const { return sorted_; }
+  // How often a request looked for its blocks.
+  [[nodiscard]] std::uint64_t lookups() const { return lookups_; }
 
   // A waiting request, and what it finds in the cache.
   struct Waiting {
@@ -52,27 +57,50 @@ class OrderedQueue {
     std::uint64_t ordering = 0;  // the last ordering before it arrived
     std::uint64_t number = 0;    // number of its arrival
   };
-  void order_at_random(std::deque<arrivals::RequestId>& queue) const;
+  using Drawn = std::pair<std::uint32_t, arrivals::RequestId>;  // a request's random number
+  [[nodiscard]] bool drawn_before(const Drawn& a, const Drawn& b) const;
+  // Brings the first request of the random order to the front of the queue. Most steps admit none or one.
+  void draw_first(std::deque<arrivals::RequestId>& queue);
+  // Brings the next requests of the random order to the front of the queue, as many as have left.
+  void draw_next(std::deque<arrivals::RequestId>& queue);
   void order_by_prefix(const std::function<std::uint64_t(arrivals::RequestId)>& waited, const CachedBlocks& cached,
                        const EngineState& state, std::deque<arrivals::RequestId>& queue);
-  // The entry of a request: looked up now, or before if nothing that it watches has changed since.
-  const Waiting& find(arrivals::RequestId request, const CachedBlocks& cached, const EngineState& state);
+  void find(arrivals::RequestId request, const CachedBlocks& cached, const EngineState& state);
+  // Watches the blocks that the request found, and the first one that it missed: while these stay the same, it finds the same.
+  void watch(const Waiting& one, const EngineState& state);
+  // Forgets what requests found whose watched blocks changed.
+  void forget_changed(BlockPool& pool);
   void count(const Waiting& one, bool joins);
-  // Puts requests that joined since the last order at their places. False: some requests share a prefix, so all must be sorted.
-  bool place_newest(const CachedBlocks& cached, const EngineState& state, std::deque<arrivals::RequestId>& queue);
+  // Puts the requests of unknown_ at their places in a queue that is otherwise in order of uncached tokens.
+  void place_unknown(std::deque<arrivals::RequestId>& queue) const;
+  // Puts requests with cached blocks, in the order of dfs-weight, before the others, if no request waits for another's prefix.
+  void hits_first(std::deque<arrivals::RequestId>& queue) const;
+  void sort(const std::function<std::uint64_t(arrivals::RequestId)>& waited, std::deque<arrivals::RequestId>& queue);
 
   QueueOrder order_;
   std::uint64_t orderings_ = 0;  // number of orderings so far: the address of the random numbers
   std::uint64_t sorted_ = 0;
+  std::uint64_t lookups_ = 0;
   std::uint64_t joined_count_ = 0;
-  bool changed_ = false;                                    // requests that wait since the queue was last sorted
-  std::unordered_map<arrivals::RequestId, Joined> joined_;  // for QueueOrder::random
-  // For orders by cached prefixes: what each waiting request found, as long as nothing that they watch changes.
+  bool changed_ = false;  // requests that wait since the queue was last sorted
+  // For QueueOrder::random: requests that were waiting at the last order. The first left_ of these have left, and those before
+  // in_order_ are sorted.
+  std::unordered_map<arrivals::RequestId, Joined> joined_;
+  std::vector<Drawn> drawn_;
+  std::size_t left_ = 0;
+  std::size_t in_order_ = 0;
+  // For orders by cached prefixes: what each waiting request found, as long as nothing that it watches changes, and the requests
+  // that must look (again).
   std::unordered_map<arrivals::RequestId, Waiting> found_;
-  std::unordered_map<std::uint64_t, std::uint32_t> prefixes_;  // how many of them have this Waiting::prefix
-  std::int64_t with_hits_ = 0;                                 // of them
-  std::int64_t shared_ = 0;                                    // prefixes that several of them have
-  bool unshared_ = false;                                      // both were 0 when the whole queue was last sorted
+  std::unordered_set<arrivals::RequestId> unknown_;
+  // Requests by the contents that they watch, and some that no longer watch them.
+  std::unordered_map<std::uint64_t, std::vector<arrivals::RequestId>> watchers_;
+  std::size_t watches_ = 0;                                    // entries added to watchers_ since it was last built
+  std::size_t live_watches_ = 0;                               // entries that found_ needs
+  std::unordered_map<std::uint64_t, std::uint32_t> prefixes_;  // how many of found_ have this Waiting::prefix
+  std::unordered_set<arrivals::RequestId> with_hits_;          // those of found_ with cached blocks
+  std::int64_t shared_ = 0;                                    // prefixes that several of found_ have
+  bool unshared_ = true;                                       // there were none when the queue was last ordered
 };
 
 }  // namespace specsim::serve

@@ -83,7 +83,7 @@ class Run {
   }
 
   SimulationResult run() {
-    constexpr std::uint64_t kLookEvery = 4096;  // steps between looks at the stop flag
+    constexpr std::uint64_t kReportEvery = 4096;  // steps between reports of progress
     const bool alone = decode_.servers.size() == 1 && prefill_.servers.empty();
     for (std::uint64_t turn = 0;; ++turn) {
       if (alone) {
@@ -106,13 +106,11 @@ class Run {
         decode_.begin_steps(now);
       }
       prefill_.begin_steps(now);
-      if (turn % kLookEvery == 0) {
-        if (setting_.stop != nullptr && setting_.stop->load()) {
-          result_.interrupted = true;
-          break;
-        }
-        if (setting_.progress) setting_.progress(result_.finished);
+      if (setting_.stop != nullptr && setting_.stop->load(std::memory_order_relaxed)) {
+        result_.interrupted = true;
+        break;
       }
+      if (setting_.progress && turn % kReportEvery == 0) setting_.progress(result_.finished);
     }
     for (const Engines* const engines : {&decode_, &prefill_})
       for (const std::unique_ptr<Server>& server : engines->servers) {
