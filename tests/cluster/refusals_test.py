@@ -189,7 +189,7 @@ def foreign_files(folder):
     away = folder / "away"
     away.mkdir()
     begin = ["cluster", "local:1", *SMALL]
-    ended, _, error = run(*begin, "--out", folder / "begun")
+    ended, _, error = run(*begin, "--out", folder / "finished")
     expect(f"begun: {ended} {error}", ended == 0)
     write, link, pipe = (lambda path: path.write_text("mine\n")), (lambda path: path.symlink_to(victim)), os.mkfifo
     unlisted = "no manifest.yaml in its folder lists it"
@@ -206,7 +206,7 @@ def foreign_files(folder):
         out = folder / f"foreign{number}"
         out.mkdir()
         if begun:
-            shutil.copytree(folder / "begun", out, dirs_exist_ok=True)
+            shutil.copytree(folder / "finished", out, dirs_exist_ok=True)
         place = out / name
         if place.is_dir():
             shutil.rmtree(place)
