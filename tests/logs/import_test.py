@@ -136,7 +136,7 @@ def counters():
     scrapes = [engine(0, 1000, 900, before), engine(1, 1000, 100, before), engine(1, 50, 5, after), engine(0, 1100, 990, before)]
     says("two engines, scraped apart", imported("", text="".join(scrapes)), "2150 rounds")
     # --growth counts the engine that restarted from 0, and only the growth of the other one.
-    says("two engines, growth", imported("", "--growth", text="".join(scrapes)), "150 rounds")
+    says("two engines, growth", imported("", "--growth", text="".join(scrapes)), ", 150 rounds")
     # The same of vLLM's V0 engine: alpha is accepted / drafted, 700 of 1600 and 1200 of 2500. Mutant: each counter for itself.
     def old(drafted, accepted, created=None):
         labels = '{model_name="m"}'

@@ -274,9 +274,37 @@ TEST_CASE("requests without common prefixes look for cached blocks once", "[serv
       sorted.queue.push_back(ended);
     }
     CHECK(kept.sorted() == 0);
-    // Retracted requests go first, before their blocks are gone. Mutant: all look again when any block changes, a million times.
+    // Retracted requests go first, before their blocks are gone. Mutant: all look again when any block changes, millions of
+    // lookups.
     CHECK(retracted > 90);
     CHECK(kept.lookups() == 3000 + retracted);
+  }
+}
+
+TEST_CASE("at random many requests leave in one step in the order of a full sort", "[serve][queue]") {
+  std::mt19937 random(8);
+  Requests requests(200, random, false);
+  BlockPool pool(kUnlimitedBlocks, kBlock, true);
+  EngineState state;
+  state.first_sequence = requests.sequences.data();
+  state.workload = &requests.workload;
+  state.pool = &pool;
+  const CachedBlocks cached;
+  std::deque<RequestId> queue;
+  OrderedQueue kept(QueueOrder::random);
+  Sorted sorted{QueueOrder::random, {}};
+  const auto waited = [](RequestId) { return std::uint64_t{0}; };
+  for (RequestId id = 0; id < 200; ++id) {
+    kept.join(id, state, queue);
+    sorted.queue.push_back(id);
+  }
+  for (const std::size_t left : {std::size_t{120}, std::size_t{20}, std::size_t{0}}) {
+    kept.order(true, waited, cached, state, queue);
+    sorted.sort(cached, state, waited);
+    for (; queue.size() > left; sorted.queue.pop_front()) {
+      REQUIRE(queue.front() == sorted.queue.front());  // mutant: only the first 16 are sorted
+      kept.leave(queue);
+    }
   }
 }
 

@@ -15,7 +15,7 @@ constexpr std::size_t kMostSorted = 128;  // beyond it lpm and hrrn are too slow
 // IN_BATCH_PREFIX_CACHING_CHECK_THRESHOLD and IN_BATCH_PREFIX_CACHING_DEPRIORITIZE_THRESHOLD
 constexpr std::uint32_t kInBatchTokens = 32;
 constexpr std::size_t kFirstDrawn = 16;         // requests of the random order that are sorted after the first one has left
-constexpr std::size_t kFewWatches = 1U << 16U;  // watchers_ is built anew when it has this many more than twice those needed
+constexpr std::size_t kFewWatches = 1U << 16U;  // watchers_ is rebuilt when it has this many more than twice those needed
 
 using Waiting = OrderedQueue::Waiting;
 using Group = std::vector<const Waiting*>;
