@@ -82,7 +82,7 @@ TEST_CASE("the time of K-quants grows with each row of few more than that of pla
              ms(*on("rtx-3090", "{preset: llama-2-7b, weight_bits: 4.5, head_bits: 6.5625}"), 8, 0)));
 }
 
-TEST_CASE("K-quants leave the kernel for few rows where llama.cpp's table says", "[cost][integer]") {
+TEST_CASE("K-quants leave the kernel for few rows at the rows of llama.cpp's table", "[cost][integer]") {
   // ggml_cuda_should_use_mmvq of September 2026: the most rows of the kernel for few rows, by chip and type.
   struct Row {
     const char* gpu;

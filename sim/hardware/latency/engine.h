@@ -13,7 +13,8 @@
 
 namespace specsim::cost {
 
-// Where K-quants (blocks of 256 weights with scales of scales) leave the kernel for few rows, on GPUs of one compute capability.
+// The number of rows at which K-quants (blocks of 256 weights with scales of scales) leave the kernel for few rows, by compute
+// capability.
 struct SuperBlockRule {
   double capability = 0.0;
   double most_bits = 0.0;            // for types of at most so many bits per weight
