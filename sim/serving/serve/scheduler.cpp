@@ -70,6 +70,13 @@ void Scheduler::lose(Sequence& sequence, Step& step) {
   ++step.preempted;
 }
 
+void Scheduler::take_tokens(EngineState& state, const Step& step, std::vector<arrivals::RequestId>& finished) {
+  take_tokens(state, step, finished, [&](arrivals::RequestId /*request*/, Sequence& sequence) {
+    state.pool->give_back(sequence.held);
+    sequence.held = 0;
+  });
+}
+
 void Scheduler::take_tokens(EngineState& state, const Step& step, std::vector<arrivals::RequestId>& finished,
                             const std::function<void(arrivals::RequestId, Sequence&)>& give_back) {
   for (const Item& item : step.items) {

@@ -245,6 +245,8 @@ class Scheduler {
   // update() for schedulers in which a sequence only ends by its own length. `give_back` frees the blocks of one that ends.
   void take_tokens(EngineState& state, const Step& step, std::vector<arrivals::RequestId>& finished,
                    const std::function<void(arrivals::RequestId, Sequence&)>& give_back);
+  // The same if sequences share no blocks.
+  void take_tokens(EngineState& state, const Step& step, std::vector<arrivals::RequestId>& finished);
 
   std::deque<arrivals::RequestId> waiting_;
   std::vector<arrivals::RequestId> running_;  // running requests in order of admission

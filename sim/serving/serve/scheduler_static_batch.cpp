@@ -31,10 +31,7 @@ class StaticBatch final : public Scheduler {
   }
 
   void update(EngineState& state, const Step& step, std::vector<arrivals::RequestId>& finished) override {
-    take_tokens(state, step, finished, [&](arrivals::RequestId /*request*/, Sequence& sequence) {
-      state.pool->give_back(sequence.held);
-      sequence.held = 0;
-    });
+    take_tokens(state, step, finished);
   }
 
  private:
