@@ -166,7 +166,7 @@ def ties(checks):
     """Two servers that the latency estimates cannot distinguish tie; others do not."""
     def swept(rate, *more):
         return serve(".", *SERVER[:6], "--policy", "fixed:1", "--position-rates", rate, "--requests", "200", "--sweep", "concurrency=4,32", *more).stdout
-    close = swept("0.19")
+    close = swept("0.21")
     noise, tied = re.search(r"tie within the error of the latency model, ([\d.]+) %: (.*)", close).groups()
     tpot = {(load, speculates): float(value) for load, speculates, value in re.findall(r"^ +(\d+) +(no|yes) +\S+ ± \S+ +\S+ +(\S+) ±", close, re.MULTILINE)}
     apart = 100 * math.log(tpot["4", "no"] / tpot["4", "yes"])

@@ -40,7 +40,7 @@ FILES = {"base.yaml": BASE, "partly.yaml": PARTLY, "overlaps.jsonl": '{"overlap"
 GPU = ["--hardware", "h100-sxm", "--target", "llama-3.1-8b", "--rate", "2", "--policy", "fixed:3", "--alpha", "0.6"]
 CASES = [
     (["--rate", "2", "--hardware", "rtx-pro-6000", "--set", "cost.target={preset: qwen3-30b-a3b, expert_parallel: 2}"],
-     "count is 1, prefill 0, and expert_parallel of the target 2, allowed: count 2 and prefill 0, since engines that share experts step together"),
+     "count is 1, prefill 0, and expert_parallel of the target 2, allowed: count 2 (--replicas) and prefill 0, since engines that share experts step together"),
     (["--rate", "2", "--hardware", "rtx-pro-6000", "--replicas", "3", "--set", "cost.target={preset: qwen3-30b-a3b, expert_parallel: 3}"],
      "expert_parallel is 3 with 128 experts, tensor_parallel 1, allowed: a divisor of the experts, with tensor_parallel 1 and all weights on the GPUs"),
     (["--rate", "2", "--target", "llama-3.1-8b", "--set", "cost.target={preset: llama-2-7b}"], "--set: cost.target is set together with --target, allowed: one of them"),

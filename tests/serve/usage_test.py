@@ -39,12 +39,13 @@ def never(folder, checks):
     """A server that never drafts equals the server without speculation, byte for byte, including its name."""
     summaries = []
     without = [*FLAGS[:6], *FLAGS[8:]]  # no acceptance, which is unnecessary without drafts
-    for name, options in (("none", without), ("off", [*FLAGS, "--policy", "off"]), ("zero", [*FLAGS, "--policy", "fixed:0"]),
-                          ("neither", [*without, "--policy", "off"])):
+    for name, options in (("off", [*FLAGS, "--policy", "off"]), ("zero", [*FLAGS, "--policy", "fixed:0"]), ("neither", [*without, "--policy", "off"])):
         serve(folder, *options, "--out", name)
         summaries.append((folder / name / "summary.csv").read_bytes())
-    checks.exact("summaries", summaries, [summaries[0]] * 4)
-    checks.holds("none has limits, and none keeps them", columns(folder / "none" / "summary.csv")["meets_slo"] == ("",))
+    checks.exact("summaries", summaries, [summaries[0]] * 3)
+    refused = serve(folder, *without, wanted=2).stderr
+    checks.holds("a draft without its acceptance is refused", "--draft: given without its acceptance, allowed: with --alpha" in refused)
+    checks.holds("none has limits, and none keeps them", columns(folder / "off" / "summary.csv")["meets_slo"] == ("",))
 
 
 def words(folder, checks):

@@ -93,7 +93,7 @@ TEST_CASE("K-quants leave the kernel for few rows at the rows of llama.cpp's tab
        {Row{"rtx-4090", "q4_k_m", 7}, Row{"rtx-4090", "q5_k_m", 7}, Row{"rtx-4090", "q6_k", 8}, Row{"rtx-5090", "q4_k_m", 5},
         Row{"rtx-5090", "q6_k", 7}, Row{"rtx-5090", "q4_0", 8}, Row{"rtx-3090", "q4_k_m", 8}, Row{"jetson-orin", "q4_k_m", 1}}) {
     INFO(row.gpu << " " << row.type);
-    const auto model = on(row.gpu, fmt::format("{{preset: llama-3.1-8b, dtype: {}}}", row.type));
+    const auto model = on(row.gpu, fmt::format("{{preset: llama-3.1-8b, dtype: {}}}", row.type), "llama_cpp_2026_09");
     // In the kernel for few rows another row takes more time; a tile of 8 rows takes the same for all rows up to 8.
     const auto grows = [&](double tokens) { return ms(*model, tokens, 128) > 1.02 * ms(*model, tokens - 1, 128); };
     if (row.most > 1) CHECK(grows(row.most));
@@ -101,7 +101,7 @@ TEST_CASE("K-quants leave the kernel for few rows at the rows of llama.cpp's tab
   }
   // Llama-3.1-8B Q4_K on an RTX 4090 (PR 26079): 189, 655 and 866 tokens/s over 1, 4 and 7 rows, 1,075 in tiles over 8. The share
   // was fitted to them. Mutant: the share of an RTX 5090, by which 7 rows take 10.8 ms.
-  const auto ada = on("rtx-4090", "{preset: llama-3.1-8b, dtype: q4_k_m}");
+  const auto ada = on("rtx-4090", "{preset: llama-3.1-8b, dtype: q4_k_m}", "llama_cpp_2026_09");
   for (const auto& [tokens, rate] :
        {std::pair{1.0, 189.0}, std::pair{4.0, 655.0}, std::pair{7.0, 866.0}, std::pair{8.0, 1075.0}}) {
     INFO(tokens);
