@@ -90,6 +90,32 @@ for name in ("TPOT", "TTFT"):
     expect(f"serve {name}: the mutant passes: {mutant}, {wide:.2f} times the true width", name == "TTFT" or not 0.8 <= wide <= 1.25)
 
 
+# ---- serve under a policy that can settle on different draft lengths from run to run: the interval is from five runs.
+LEARNED = 100  # seeds
+
+
+def learned(seed):
+    with tempfile.TemporaryDirectory() as folder:
+        status, text, err = run("serve", "configs/serve/chat.yaml", "--requests", "1000", "--seed", seed, "--no-capacity", "--policy", "goodput",
+                                *KNOWN_TIMES, "--out", Path(folder) / "out")
+        assert status == 0, err
+        assert "intervals of TTFT and TPOT are from 5 runs" in text, text
+        stated = {name: tuple(map(float, figures)) for name, *figures in CHANGE.findall(text)}
+        return {name: (*stated[name], plain_taken_as_exact(Path(folder) / "out", name)) for name in ("TPOT", "TTFT")}
+
+
+with ThreadPoolExecutor() as pool:
+    runs = list(pool.map(learned, range(501, 501 + LEARNED)))
+for name in ("TPOT", "TTFT"):
+    truth = statistics.mean(one[name][0] for one in runs)
+    held = sum(one[name][1] <= truth <= one[name][2] for one in runs)
+    one_run = sum(abs(one[name][0] - truth) <= one[name][3] for one in runs)
+    print(f"serve with goodput, change of mean {name}: {held} of {LEARNED}; 1.96 standard deviations "
+          f"{1.96 * statistics.stdev(one[name][0] for one in runs):.2f} %; by one run {one_run}")
+    expect(f"serve with goodput, {name}: {held} of {LEARNED}", covers(held, LEARNED))
+    expect(f"serve with goodput, {name}: the mutant, an interval from one run, holds {one_run}", name == "TPOT" or not covers(one_run, LEARNED))
+
+
 # ---- import: acceptance length and alpha from a log
 def log_of(seed, spread):
     """A vLLM log of 20 lines of 100 rounds that draft three tokens; alpha of a line is uniform in .7 +- spread."""

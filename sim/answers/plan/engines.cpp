@@ -664,7 +664,7 @@ std::string named_target(const ModelShape& head) {
   for (const std::string_view prefix : {"eagle3-", "p-eagle-", "dflash-", "dspark-"})
     if (rest.starts_with(prefix)) rest = rest.substr(prefix.size());
   for (const std::string_view suffix : {"-mtp", "-assistant"})
-    if (rest.ends_with(suffix)) rest.resize(rest.size() - suffix.size());
+    if (rest.ends_with(suffix)) rest = rest.substr(0, rest.size() - suffix.size());
   return rest == head.name ? "" : preset_called(rest);
 }
 
