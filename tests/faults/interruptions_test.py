@@ -163,6 +163,8 @@ class Interruptions(unittest.TestCase):
                 if process.returncode == IO_FAILED:
                     self.assertIn(out, stderr, shown)
                 self.assertNotIn("should not happen", stderr, shown)
+                if process.returncode != IO_FAILED and not (place / "manifest.yaml").exists():
+                    shutil.rmtree(place, ignore_errors=True)  # the command finished while its folder was being deleted
                 self.finished_after(name, out, shown)
 
     def test_two_writers(self):

@@ -303,10 +303,9 @@ void OutputFolder::finish(const Manifest& manifest) {
     try {
       for (; moved < files_.size(); ++moved) move_file(stage_ + "/" + files_[moved].name, file(files_[moved].name));
     } catch (const IoError&) {
-      // If somebody removes the folder meanwhile, the manifest may be gone, and the files moved since then would have no owner.
+      // Incomplete results are removed. If somebody deletes the folder meanwhile, the manifest that lists them may go at any moment.
       std::error_code ignored;
-      if (!std::filesystem::exists(file(kManifest), ignored))
-        for (std::size_t i = 0; i < moved; ++i) std::filesystem::remove(file(files_[i].name), ignored);
+      for (std::size_t i = 0; i < moved; ++i) std::filesystem::remove(file(files_[i].name), ignored);
       throw;
     }
   }
