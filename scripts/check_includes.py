@@ -12,6 +12,7 @@ Violations:
   - two types of the same name in one program: the linker would silently use the functions of one for both. Types in anonymous namespaces
     belong to their file
   - files of sim/ that include each other in a circle; a header and its .cpp count as one file
+  - parts of the standard library that the compiler for browsers lacks, outside sim/lab, which browsers do not run
 """
 
 import re
@@ -127,6 +128,10 @@ SECOND_HEADERS = {"sim/foundation/rng/philox_instructions": "sim/foundation/rng/
 
 GENERATED = {"specsim_version.h"}
 
+# Lacking in libc++ 14, by the word after "std::": what takes their place.
+LACKING = {"bit_cast": "bit_cast of sim/foundation/base/standard_library.h", "jthread": "JoiningThread of sim/foundation/base/standard_library.h",
+           "ranges": "the algorithms of <algorithm>", "views": "loops", "format": "fmt::format", "source_location": "__FILE__"}
+
 TOKEN = re.compile(
     r"""
       (?P<comment> //(?:\\\n|[^\n])* | /\*.*?\*/ )
@@ -214,6 +219,8 @@ def check_text(path, text):
             pragma_once = pragma_once or re.fullmatch(r"\s*#\s*pragma\s+once\s*", value) is not None
         elif kind == "word":
             statement.append(value)
+            if value in LACKING and text[:token.start()].endswith("std::") and path.startswith("sim/") and GROUP.get(room) != "lab" and room != "base":
+                report(token.start(), f"std::{value}, which the compiler for browsers lacks, allowed: {LACKING[value]}")
             if header and value == "namespace" and statement[-2:-1] == ["using"] and all(scopes):
                 report(token.start(), "using namespace at file scope in a header, allowed: inside a function, or in a .cpp")
         elif kind == "mark":
@@ -361,6 +368,7 @@ def self_test():
                          'inline int n = 1\'000; // using namespace std;\ninline auto t = "using namespace std;";\n'),
         ("tests/unit/a.cpp", '#include "sim/rounds/families/a.h"\n#include <catch2/catch.hpp>\n#include "tests/support/x.h"\n'),
         ("tests/support/x.h", once),
+        ("sim/lab/llm/b.cpp", "int x = std::bit_cast<int>(1.0F);\n"),
     ]
     bad = [  # path, text, line, a part of the message
         ("sim/foundation/base/a.cpp", '#include "sim/foundation/rng/a.h"\n', 1, "may include only: base (itself)"),
@@ -390,6 +398,7 @@ def self_test():
         ("sim/foundation/base/a.cpp", '#include "sim/foundation/base/../rng/a.h"\n', 1, 'without ".."'),
         ("sim/foundation/base/a.h", "#ifndef A\n#define A\n#endif\n", 1, "without #pragma once"),
         ("sim/foundation/base/a.h", "// #pragma once\n", 1, "without #pragma once"),
+        ("sim/foundation/math/a.cpp", "int x = std::bit_cast<int>(1.0F);\n", 1, "which the compiler for browsers lacks"),
         ("tests/support/x.h", "\n", 1, "without #pragma once"),
         ("sim/foundation/base/a.h", once + "using namespace std;\n", 2, "using namespace"),
         ("sim/foundation/base/a.h", once + "namespace a::b {\nstruct S { int x; };\nusing  namespace\nstd;\n}\n", 4, "using namespace"),

@@ -181,7 +181,7 @@ namespace {
 
 // Whether steps of up to `most` requests have several draft lengths.
 bool lengths_differ(const std::vector<plan::LengthRange>& ranges, double most) {
-  return std::ranges::any_of(ranges, [&](const plan::LengthRange& range) {
+  return std::any_of(ranges.begin(), ranges.end(), [&](const plan::LengthRange& range) {
     return range.from <= most && range.draft_length != ranges.front().draft_length;
   });
 }
@@ -199,7 +199,8 @@ void print_flags(const load::ServeExperiment& experiment, const load::LengthTabl
   const bool takes_table = plan::takes_lengths_by_batch(engine, *deployment);
   if (takes_table && lengths_differ(table.best.ranges, most)) {
     by_batch = table.best.ranges;
-    length = std::ranges::max_element(by_batch, {}, &plan::LengthRange::draft_length)->draft_length;
+    length = 0;
+    for (const plan::LengthRange& range : by_batch) length = std::max(length, range.draft_length);
     faster_without = load::baseline_is_faster(table.best);
   } else if (takes_table && table.best.ranges.size() > 1) {
     print_words(

@@ -1,10 +1,10 @@
 #include "sim/foundation/math/quantile_sketch.h"
 
 #include "sim/foundation/base/check.h"
+#include "sim/foundation/base/standard_library.h"
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -33,10 +33,10 @@ class LogTable {
   }
   // A normal number above 0.
   [[nodiscard]] double operator()(double value) const {
-    const auto bits = std::bit_cast<std::uint64_t>(value);
+    const auto bits = bit_cast<std::uint64_t>(value);
     const Entry& entry = entries_[bits >> (kMantissa - kEntryBits) & (kEntries - 1)];
     const auto exponent = static_cast<double>(static_cast<std::int64_t>(bits >> kMantissa) - 1023);
-    const double mantissa = std::bit_cast<double>((bits & ((std::uint64_t{1} << kMantissa) - 1)) | kOne);
+    const double mantissa = bit_cast<double>((bits & ((std::uint64_t{1} << kMantissa) - 1)) | kOne);
     const double step = mantissa * entry.inverse - 1.0;  // at most 1 / 512, so that its cube is below 1e-8
     return exponent * doubling_ + entry.log + step * (1.0 - 0.5 * step) * per_unit_;
   }
@@ -45,7 +45,7 @@ class LogTable {
   static constexpr unsigned kMantissa = 52;
   static constexpr unsigned kEntryBits = 8;
   static constexpr std::size_t kEntries = std::size_t{1} << kEntryBits;
-  static constexpr std::uint64_t kOne = std::bit_cast<std::uint64_t>(1.0);
+  static constexpr std::uint64_t kOne = bit_cast<std::uint64_t>(1.0);
   struct Entry {
     double log = 0.0;  // of the middle of the entry's mantissas
     double inverse = 1.0;
