@@ -225,6 +225,7 @@ def served(path):
             asked = next((row for row in own if row["K"] > 0), own[0])["server"]
             plain = next((row for row in own if row["K"] == 0), {"server": asked})["server"]
             settings = {"serve.scheduler.kind": "vllm_v1", "serve.scheduler.async": str(asked["async_scheduling"]).lower(),
+                        "serve.plain_scheduler": f"{{async: {str(plain['async_scheduling']).lower()}}}",
                         "serve.scheduler.max_num_batched_tokens": asked["max_num_batched_tokens"],
                         "serve.scheduler.max_num_seqs": asked["max_num_seqs"], "serve.scheduler.max_model_len": asked["max_model_len"],
                         "serve.scheduler.reserve_full_isl": "false", "serve.kv.block": asked["block"], "serve.kv.tokens": asked["kv_pool_tokens"],

@@ -78,6 +78,7 @@ class Cells:
         self.no_acceptance = numpy.array([float(row["acceptance_error"]) > 0.0 for row, _ in found])
         index = {run: i for i, run in enumerate(dict.fromkeys(self.run))}
         self.group = numpy.array([index[run] for run in self.run])
+        self.weighted = 2 * self.group + (self.metric == 0)  # rows of one weight: TPOT and throughput of a run, or its TTFT
         # Of two rows: squared distance, that of their draft lengths, 1 if one speculates and one does not, and the signs of the metrics.
         def apart(values):
             return values[:, None] - values[None, :]
@@ -127,9 +128,9 @@ class Cells:
             total = own + numpy.diag((noise / weight)[given])
             noise_mean = off[given] - own @ numpy.linalg.solve(total, off[given])
             left = numpy.diag(own - own @ numpy.linalg.solve(total, own))
-            for group in set(self.group[given]):
-                of = self.group[given] == group
-                weight[self.group == group] = (DEGREES + of.sum()) / (DEGREES + ((noise_mean ** 2 + left) / noise[given])[of].sum())
+            for group in set(self.weighted[given]):
+                of = self.weighted[given] == group
+                weight[self.weighted == group] = (DEGREES + of.sum()) / (DEGREES + ((noise_mean ** 2 + left) / noise[given])[of].sum())
         cross = among[numpy.ix_(rest, given)]
         variance = numpy.diag(among)[rest] - numpy.einsum("ij,ji->i", cross, numpy.linalg.solve(total, cross.T))
         return rest, off[rest] - cross @ numpy.linalg.solve(total, off[given]), numpy.sqrt(numpy.maximum(0.0, variance) + noise[rest])

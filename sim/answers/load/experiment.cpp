@@ -358,6 +358,7 @@ ServeExperiment with_requests(ServeExperiment experiment, std::size_t requests) 
 
 ServeExperiment without_speculation(ServeExperiment experiment) {
   experiment.speculation.reset();
+  experiment.scheduler = experiment.plain_scheduler;
   experiment.pool = experiment.plain_pool;
   return experiment;
 }

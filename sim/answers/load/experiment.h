@@ -59,9 +59,10 @@ struct ServeExperiment {
   bool counts_requests = false;     // the config sets the number of requests; otherwise the run chooses it
   std::size_t chosen_requests = 0;  // number of requests that the run chose; 0: it did not choose
   std::variant<LengthsOfArrivals, DrawnLengths> lengths;
-  Location lengths_where;           // the key that sets them
-  serve::SchedulerMaker scheduler;  // called once per engine and run
-  std::string product;              // SchedulerEntry::product
+  Location lengths_where;                 // the key that sets them
+  serve::SchedulerMaker scheduler;        // called once per engine and run
+  serve::SchedulerMaker plain_scheduler;  // of the server without speculation
+  std::string product;                    // SchedulerEntry::product
   std::shared_ptr<const cost::CostModel> cost;
   serve::PoolSize pool;
   serve::PoolSize plain_pool;              // without a draft on the target's GPUs
@@ -139,7 +140,8 @@ std::vector<ClassSummary> class_summaries(const ServeExperiment& experiment, con
 // The error of the latency model for a run (latency_error.cpp): the standard deviation of the logarithm of a decoding step's or
 // round's time at the run's mean batch and context. 0 if the cost model states none or the run completed nothing.
 double latency_error(const ServeExperiment& experiment, const serve::Summary& summary);
-// The same for the comparison of the experiment's server with the one without speculation. Errors that both share cancel.
+// The same for the comparison of the experiment's server with the one without speculation. Errors that both share cancel, and
+// so do steps that verify no drafts: the error counts by the share of time in the others, at their mean batch.
 double comparison_error(const ServeExperiment& experiment, const serve::Summary& speculative, const serve::Summary& plain);
 
 // The experiment's server, clients and texts without speculation, and with the pool that it has without the draft.

@@ -38,6 +38,12 @@ const std::vector<Parameter>& top_parameters() {
 const std::vector<Parameter>& serve_parameters() {
   static const std::vector<Parameter> parameters = {
       {"scheduler", Type::value, "vllm_v1", "how steps are filled with tokens: {kind: NAME, ...}", {}, {}},
+      {"plain_scheduler",
+       Type::value,
+       "{}",
+       "its settings that differ in the server without speculation, such as {async: true}",
+       {},
+       {}},
       {"kv", Type::value, "{}", "the paged cache", {}, {}},
       {"arrivals", Type::value, {}, "when requests are sent: {process: NAME, ...}", {}, {}},
       {"lengths",
@@ -172,6 +178,31 @@ template <class Entry>
 config::Choice<Entry> choose(const config::Registry<Entry>& registry, const config::Value& value, const char* selector,
                              const std::string& what, Diagnostics& diagnostics) {
   return config::choose(registry, config::spelled_out(value, selector), selector, what, diagnostics);
+}
+
+// The scheduler's config with the settings of `differing`.
+config::Value with_settings(const config::Value& scheduler, const config::Value& differing) {
+  config::Value changed = config::spelled_out(scheduler, "kind");
+  for (const config::Field& field : differing.fields) {
+    std::erase_if(changed.fields, [&](const config::Field& own) { return own.key == field.key; });
+    changed.fields.push_back(field);
+  }
+  return changed;
+}
+
+// Reads the scheduler again with the default that its server has if n-grams draft.
+void turn_off_with_ngrams(const config::Choice<serve::SchedulerEntry>& scheduler, const config::Value& value,
+                          ServeExperiment& experiment, Diagnostics& diagnostics) {
+  const std::string name = scheduler.entry->off_with_ngrams;
+  if (name.empty() || scheduler.arguments.given(name)) return;
+  const config::Value off = config::map({{name, config::scalar("false", value.where)}}, value.where);
+  experiment.scheduler = scheduler.entry->read(
+      choose(serve::schedulers(), with_settings(value, off), "kind", "serve.scheduler", diagnostics).arguments, diagnostics);
+}
+
+serve::ServerMemory memory_of(const serve::Scheduler* scheduler) {
+  if (scheduler == nullptr) return {};
+  return {scheduler->profiled(), scheduler->memory_share(), scheduler->saves_states()};
 }
 
 // The cost model's config with the scheduler's engine, if it takes an engine and names none.
@@ -503,18 +534,25 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
   const config::Choice<serve::SchedulerEntry> chosen =
       choose(serve::schedulers(), serve.value("scheduler"), "kind", "serve.scheduler", diagnostics);
   if (chosen.entry != nullptr) {
-    experiment.scheduler = chosen.entry->read(chosen.arguments, diagnostics);
+    experiment.scheduler = experiment.plain_scheduler = chosen.entry->read(chosen.arguments, diagnostics);
     experiment.product = chosen.entry->product;
   }
+  if (const config::Value& differing = serve.value("plain_scheduler"); !differing.is_map()) {
+    diagnostics.add(differing.where, "plain_scheduler is no map, allowed: settings of the scheduler, such as {async: true}");
+  } else if (!differing.fields.empty()) {
+    const config::Choice<serve::SchedulerEntry> plain = choose(
+        serve::schedulers(), with_settings(serve.value("scheduler"), differing), "kind", "serve.plain_scheduler", diagnostics);
+    if (plain.entry != nullptr) experiment.plain_scheduler = plain.entry->read(plain.arguments, diagnostics);
+    if (!serve.has("speculation")) experiment.scheduler = experiment.plain_scheduler;
+  }
   const std::unique_ptr<serve::Scheduler> scheduler = experiment.scheduler ? experiment.scheduler() : nullptr;
-  const serve::ServerMemory memory =
-      scheduler ? serve::ServerMemory{scheduler->profiled(), scheduler->memory_share(), scheduler->saves_states()}
-                : serve::ServerMemory{};
+  const std::unique_ptr<serve::Scheduler> plain_scheduler = experiment.plain_scheduler ? experiment.plain_scheduler() : nullptr;
+  const serve::ServerMemory memory = memory_of(scheduler.get());
   experiment.cost = read_cost(with_engine(top.value("cost"), chosen.entry), diagnostics);
   const std::size_t before_kv = diagnostics.list().size();
   const config::Arguments kv = config::read_arguments(serve.value("kv"), serve::kv_parameters(), {}, "serve.kv", diagnostics);
   if (diagnostics.list().size() == before_kv) {
-    experiment.plain_pool = read_pool(kv, experiment.cost.get(), memory, std::nullopt, diagnostics);
+    experiment.plain_pool = read_pool(kv, experiment.cost.get(), memory_of(plain_scheduler.get()), std::nullopt, diagnostics);
     experiment.pool = experiment.plain_pool;
   }
   const bool kv_is_right = diagnostics.list().size() == before_kv;
@@ -546,6 +584,8 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
   }
   if (serve.has("speculation"))
     experiment.speculation = read_speculation(serve.value("speculation"), config, file, experiment.cost.get(), diagnostics);
+  if (experiment.speculation && experiment.speculation->method == serve::DraftMethod::ngram && chosen.entry != nullptr)
+    turn_off_with_ngrams(chosen, serve.value("scheduler"), experiment, diagnostics);
   if (serve.has("speculation") && kv_is_right)
     experiment.pool =
         read_pool(kv, experiment.cost.get(), memory, experiment.speculation ? experiment.speculation->longest : 0, diagnostics);

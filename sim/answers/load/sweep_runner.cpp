@@ -37,6 +37,7 @@ void each_field(Figures& s, F&& f) {
   f(s.within_all), f(s.overloaded), f(s.stable), f(s.latency_error), f(s.output_throughput_half_width), f(s.server_limits);
   f(s.last_tenth_s), f(s.idle_places), f(s.gpus), f(s.joules), f(s.power_error), f(s.dollars);
   f(s.host_hit_tokens), f(s.host_loaded_bytes), f(s.host_stored_bytes), f(s.host_link_share), f(s.draft_recomputed_tokens);
+  f(s.verifying_share), f(s.verifying_batch);
 }
 
 }  // namespace

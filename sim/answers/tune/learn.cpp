@@ -65,9 +65,10 @@ std::vector<Row> all_rows(const std::vector<Evidence>& evidence) {
   return rows;
 }
 
+constexpr auto ttft = static_cast<std::size_t>(Metric::ttft);
+
 double metrics_alike(std::size_t a, std::size_t b) {
   if (a == b) return 1.0;
-  const auto ttft = static_cast<std::size_t>(Metric::ttft);
   return a == ttft || b == ttft ? 0.0 : kTpotAndThroughput;
 }
 
@@ -147,27 +148,31 @@ LearnedFactors learn(const cost::FactorBelief& prior_belief, const std::vector<E
   for (Eigen::Index i = 0; i < count; ++i)
     found(i) += *rows[static_cast<std::size_t>(i)].of->measured[rows[static_cast<std::size_t>(i)].metric];
 
-  // Expectation-maximisation over the weights of the runs. A weight is the inverse of the run's noise variance relative to the
+  // Expectation-maximisation over the weights of the runs' metrics. A weight is the inverse of the noise variance relative to the
   // usual one.
+  const auto weight_of = [&](const Row& row) -> double& {
+    Fit& fit = learned.fits[row.run];
+    return row.metric == ttft ? fit.ttft_weight : fit.weight;
+  };
   Eigen::LLT<Eigen::MatrixXd> solver;
   for (int round = 0; round < kRounds && count > 0; ++round) {
     Eigen::MatrixXd total = among;
     for (Eigen::Index i = 0; i < count; ++i) {
       const Row& row = rows[static_cast<std::size_t>(i)];
-      total(i, i) += noise(row) / learned.fits[row.run].weight;
+      total(i, i) += noise(row) / weight_of(row);
     }
     solver.compute(total);
     const Eigen::VectorXd noise_mean = found - among * solver.solve(found);
     const Eigen::MatrixXd left = among - among * solver.solve(among);
-    std::vector<double> squares(evidence.size(), 0.0);
-    std::vector<double> counts(evidence.size(), 0.0);
+    const auto place = [](const Row& row) { return 2 * row.run + (row.metric == ttft ? 1 : 0); };
+    std::vector<double> squares(2 * evidence.size(), 0.0);
+    std::vector<double> counts(2 * evidence.size(), 0.0);
     for (Eigen::Index i = 0; i < count; ++i) {
       const Row& row = rows[static_cast<std::size_t>(i)];
-      squares[row.run] += (noise_mean(i) * noise_mean(i) + left(i, i)) / noise(row);
-      counts[row.run] += 1.0;
+      squares[place(row)] += (noise_mean(i) * noise_mean(i) + left(i, i)) / noise(row);
+      counts[place(row)] += 1.0;
     }
-    for (std::size_t run = 0; run < evidence.size(); ++run)
-      learned.fits[run].weight = (kDegrees + counts[run]) / (kDegrees + squares[run]);
+    for (const Row& row : rows) weight_of(row) = (kDegrees + counts[place(row)]) / (kDegrees + squares[place(row)]);
   }
 
   Belief posterior = prior;

@@ -4,7 +4,8 @@
 // Measured logarithm = simulated logarithm(factors) + discrepancy + noise. The factors are normal, as their prior states. The
 // discrepancy is the part that no factor can express: a Gaussian process over load, lengths and draft length (Kennedy and
 // O'Hagan 2001). The noise is Student's t, as a normal of unknown variance per run, so that one bad run does not spoil the
-// others (Lange, Little and Taylor 1989). docs/verification.md states the equations.
+// others (Lange, Little and Taylor 1989). TTFT has a variance of its own: clients that send at the same moments change it alone.
+// docs/verification.md states the equations.
 #pragma once
 
 #include "sim/answers/tune/prediction.h"
@@ -29,7 +30,9 @@ struct Evidence {
 // How well a run agrees with the others.
 struct Fit {
   std::array<double, kMetrics> residual{};  // [Metric]: measured less expected, logarithms; NaN if not measured
-  double weight = 1.0;                      // below .3: it disagrees with the other runs, and has little influence
+  // Of TPOT and throughput, and of TTFT; below .3: it disagrees with the other runs, and has little influence.
+  double weight = 1.0;
+  double ttft_weight = 1.0;
 };
 
 struct LearnedFactors {

@@ -150,7 +150,8 @@ void print_factors(const tune::TuneResult& result) {
 }
 
 void print_runs(const TuneTask& task, const tune::TuneResult& result) {
-  report::Table table(report::heads("<run,TTFT ms,TTFT error %,TPOT ms,TPOT error %,tokens/s,tokens/s error %,weight"));
+  report::Table table(
+      report::heads("<run,TTFT ms,TTFT error %,TPOT ms,TPOT error %,tokens/s,tokens/s error %,weight,TTFT weight"));
   for (std::size_t i = 0; i < task.request.runs.size(); ++i) {
     const tune::Run& run = task.request.runs[i];
     std::vector<std::string> cells = {run.name};
@@ -158,25 +159,33 @@ void print_runs(const TuneTask& task, const tune::TuneResult& result) {
       cells.push_back(run.measured[metric] ? fmt::format("{:.4g}", *run.measured[metric]) : "-");
       cells.push_back(report::cell_text(100.0 * std::expm1(-result.fits[i].residual[metric]), "{:.1f}"));
     }
-    cells.push_back(fmt::format("{:.2f}", result.fits[i].weight));
+    for (const double weight : {result.fits[i].weight, result.fits[i].ttft_weight})
+      cells.push_back(fmt::format("{:.2f}", weight));
     table.add(cells);
   }
   print_table(table);
-  for (std::size_t i = 0; i < task.request.runs.size(); ++i)
+  for (std::size_t i = 0; i < task.request.runs.size(); ++i) {
+    const std::string& name = task.request.runs[i].name;
     if (result.fits[i].weight < kDisagrees)
       print_words(fmt::format(
           "{} does not agree with the other runs and has little influence. Was the server warm, and were its flags the same?",
-          task.request.runs[i].name));
+          name));
+    else if (result.fits[i].ttft_weight < kDisagrees)
+      print_words(fmt::format(
+          "TTFT of {} does not agree with the other runs and has little influence. Did all clients send at the same moments?",
+          name));
+  }
 }
 
 std::string runs_csv(const TuneTask& task, const tune::TuneResult& result) {
-  std::vector<std::string> header = {"run", "draft_length", "weight"};
+  std::vector<std::string> header = {"run", "draft_length", "weight", "ttft_weight"};
   for (const char* const name : tune::metric_names())
     for (const char* const suffix : {"", "_estimated", "_tuned"}) header.push_back(fmt::format("{}{}", name, suffix));
   report::Csv csv(header);
   for (std::size_t i = 0; i < task.request.runs.size(); ++i) {
     const tune::Run& run = task.request.runs[i];
-    std::vector<std::string> fields = {run.name, fmt::format("{}", run.draft_length), report::csv_real(result.fits[i].weight, 4)};
+    std::vector<std::string> fields = {run.name, fmt::format("{}", run.draft_length), report::csv_real(result.fits[i].weight, 4),
+                                       report::csv_real(result.fits[i].ttft_weight, 4)};
     for (std::size_t metric = 0; metric < tune::kMetrics; ++metric) {
       const std::optional<double>& measured = run.measured[metric];
       fields.push_back(measured ? report::csv_real(*measured) : "");

@@ -70,7 +70,10 @@ Json answer_tune(const Json& question) {
   reply["runs"] = Json::array();
   for (std::size_t i = 0; i < request.runs.size(); ++i) {
     const tune::Run& run = request.runs[i];
-    Json own = {{"run", run.name}, {"draft_length", run.draft_length}, {"weight", result.fits[i].weight}};
+    Json own = {{"run", run.name},
+                {"draft_length", run.draft_length},
+                {"weight", result.fits[i].weight},
+                {"ttft_weight", result.fits[i].ttft_weight}};
     for (std::size_t metric = 0; metric < tune::kMetrics; ++metric) {
       const std::string name = tune::metric_names()[metric];
       own[name] = run.measured[metric] ? number(*run.measured[metric]) : Json();

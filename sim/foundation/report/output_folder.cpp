@@ -303,7 +303,8 @@ void OutputFolder::finish(const Manifest& manifest) {
     try {
       for (; moved < files_.size(); ++moved) move_file(stage_ + "/" + files_[moved].name, file(files_[moved].name));
     } catch (const IoError&) {
-      // Incomplete results are removed. If somebody deletes the folder meanwhile, the manifest that lists them may go at any moment.
+      // Incomplete results are removed. If somebody deletes the folder meanwhile, the manifest that lists them may go at any
+      // moment.
       std::error_code ignored;
       for (std::size_t i = 0; i < moved; ++i) std::filesystem::remove(file(files_[i].name), ignored);
       throw;

@@ -141,6 +141,8 @@ const config::Fields<Engine>& engine_fields() {
       {"selection_ns_per_key", &E::selection_ns_per_key,
        "sparse attention: nanoseconds for each score of a row that the best are selected from", few},
       {"logit_passes", &E::logit_passes, "passes over the logits from the LM head to the token", few},
+      {"synchronous_ngrams", &E::synchronous_ngrams,
+       "the host's time of a pass is not hidden by the GPU's in rounds without passes of a draft"},
       {"unequal_contexts", &E::unequal_contexts,
        "attention time over a live server's contexts, relative to as many equal contexts", config::between(1, 10)},
       {"prompt_time", &E::prompt_time, "time of prompts in a live server, relative to their kernels' estimate",

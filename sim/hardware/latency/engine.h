@@ -124,6 +124,7 @@ struct Engine {
   std::optional<double> small_kernels;
   double logit_passes = 3.0;  // over the logits: written by the LM head, read by softmax and by the sampler
   HostTime host;
+  bool synchronous_ngrams = false;          // the host's time is not hidden in rounds whose drafts come from n-grams
   std::optional<FactorBelief> tuned;        // factors learned from runs of this server; none: not tuned
   std::map<std::string, double> proposals;  // [method]: a round's proposing and checking, in layers of a pass without a graph
   std::map<std::string, Location> proposal_places;  // [method]: its place in the file

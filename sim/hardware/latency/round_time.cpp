@@ -1,6 +1,7 @@
 #include "sim/hardware/latency/round_time.h"
 
 #include "sim/foundation/base/check.h"
+#include "sim/hardware/latency/deployment.h"
 
 #include <algorithm>
 #include <cmath>
@@ -62,6 +63,9 @@ RoundTime block_time(const CostModel& model, const Workload& workload, const std
   time.verify = model.pass(Role::target, {workload.batch, verified_rows, workload.context, verified_rows});
   time.link = model.link_seconds(workload.batch, verified_rows);
   time.overhead = model.round_overhead(workload.batch) + time.link;
+  const Deployment* const deployment = model.deployment();
+  if (pass_rows.empty() && deployment != nullptr && deployment->engine.synchronous_ngrams)
+    time.overhead += time.verify.overlapped;
   return time;
 }
 

@@ -387,6 +387,8 @@ void add_totals(const SimulationResult& result, std::uint32_t replicas, double r
   double batch = 0.0;
   double busy = 0.0;
   double loading = 0.0;
+  double verifying = 0.0;
+  double verifying_batch = 0.0;
   summary.fewest_free_blocks = result.totals.front().fewest_free_blocks;
   for (const ServerTotals& one : result.totals) {
     summary.steps += static_cast<double>(one.steps);
@@ -398,12 +400,16 @@ void add_totals(const SimulationResult& result, std::uint32_t replicas, double r
     summary.fewest_free_blocks = std::min(summary.fewest_free_blocks, static_cast<double>(one.fewest_free_blocks));
     batch += one.batch_ps;
     busy += static_cast<double>(one.busy);
+    verifying += one.verifying_ps;
+    verifying_batch += one.verifying_batch_ps;
     summary.host_loaded_bytes += static_cast<double>(one.host.loaded) * one.host_block_bytes;
     summary.host_stored_bytes += static_cast<double>(one.host.stored) * one.host_block_bytes;
     loading += static_cast<double>(one.host.busy);
   }
   summary.host_link_share = per_second(summary, loading / arrivals::kPicosecondsPerSecond / replicas);
   summary.mean_batch = busy > 0.0 ? batch / busy : kNone;
+  summary.verifying_share = busy > 0.0 ? verifying / busy : 0.0;
+  summary.verifying_batch = verifying > 0.0 ? verifying_batch / verifying : kNone;
   summary.busy_share = per_second(summary, busy / arrivals::kPicosecondsPerSecond / replicas);
   summary.tokens_per_round = rounds > 0.0 ? 1.0 + summary.accepted / rounds : kNone;
   summary.acceptance_rate = summary.drafted > 0.0 ? summary.accepted / summary.drafted : kNone;

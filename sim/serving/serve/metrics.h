@@ -83,6 +83,8 @@ struct Summary {
   double steps = 0.0;
   double prefill_steps = 0.0;
   double busy_share = 0.0;        // share of time that an engine works, mean over engines
+  double verifying_share = 0.0;   // share of that time in steps that verify drafts
+  double verifying_batch = 0.0;   // requests in such a step, over time; NaN without any
   double tokens_per_round = 0.0;  // 1 + accepted / the sequences' rounds; NaN without rounds
   double drafted = 0.0;           // verified drafts
   double accepted = 0.0;

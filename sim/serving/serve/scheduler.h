@@ -272,6 +272,7 @@ struct SchedulerEntry {
   const char* product = "";
   // Parameters whose defaults the server's own command chooses by the GPU; nullptr: the defaults of `info` hold.
   std::vector<std::pair<std::string, std::int64_t>> (*defaults)(const cost::Hardware& hardware) = nullptr;
+  const char* off_with_ngrams = "";  // a parameter whose default is false if drafts come from n-grams; "": none
 };
 
 config::Registry<SchedulerEntry>& schedulers();

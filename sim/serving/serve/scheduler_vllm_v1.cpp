@@ -418,7 +418,8 @@ SchedulerEntry vllm_v1_scheduler() {
       {"policy", &P::by_priority, "which request goes first, and which is preempted",
        config::one_of<bool>({{"fcfs", false}, {"priority", true}})},
       {"async", &P::asynchronous,
-       "a step is scheduled while the one before it runs, so that the host's time is hidden by the GPU's"},
+       "a step is scheduled while the one before it runs, so that the host's time is hidden by the GPU's; if not set, false with "
+       "drafts of n-grams"},
       {"reserve_full_isl", &P::reserve_full_isl, "a request is admitted only if its whole prompt fits the pool"},
       {"watermark", &P::watermark, "share of the pool that an admission leaves free while others run", config::between(0, 0.5)},
       {"prefix_caching", &P::prefix_caching, "blocks of equal prefixes are computed once"},
@@ -437,7 +438,8 @@ SchedulerEntry vllm_v1_scheduler() {
       "",
       "vllm",
       "vLLM",
-      defaults_by_gpu};
+      defaults_by_gpu,
+      "async"};  // VllmConfig allows it only for drafts that stay on the GPU (pull request 31998)
 }
 
 }  // namespace specsim::serve

@@ -35,9 +35,10 @@ struct ServerTotals {
   std::uint32_t fewest_free_blocks = 0;
   double batch_ps = 0.0;  // integral of the batch over steps
   arrivals::Picoseconds busy = 0;
-  arrivals::Picoseconds drafting = 0;
-  double work_joules = 0.0;  // energy of one of its GPUs beyond what it draws idle
-  HostCache::Totals host;    // of the second tier of its prefix cache
+  double verifying_ps = 0.0;        // time of steps that verify drafts
+  double verifying_batch_ps = 0.0;  // integral of the batch over these
+  double work_joules = 0.0;         // energy of one of its GPUs beyond what it draws idle
+  HostCache::Totals host;           // of the second tier of its prefix cache
   double host_block_bytes = 0.0;
 };
 
