@@ -150,10 +150,10 @@ export function problem(message: string): HTMLElement {
 export const fixed = (x: number | null | undefined, digits: number): string => (x === null || x === undefined ? "–" : x.toFixed(digits));
 export const percent = (x: number): string => `${(100 * x).toFixed(1)} %`;
 
-// Blue above 1, orange below, the background colour at 1.
+// Blue above 1, orange below, close to the background at 1. The share grows with the logarithm, so that 1.5 and 3 differ as much as 3 and 6.
 export function speedupColour(speedup: number, largest: number): string {
-  const share = speedup >= 1 ? Math.min(1, (speedup - 1) / (largest - 1)) : Math.min(1, 1 - speedup);
-  return `color-mix(in oklab, var(${speedup >= 1 ? "--accent" : "--loss"}) ${(6 + 84 * share).toFixed(0)}%, var(--ground))`;
+  const share = Math.min(1, Math.abs(Math.log(speedup)) / Math.log(speedup >= 1 ? largest : 4));
+  return `color-mix(in oklab, var(${speedup >= 1 ? "--accent" : "--loss"}) ${(10 + 80 * share).toFixed(0)}%, var(--ground))`;
 }
 
 // Pictures are drawn at their displayed width, so that their text keeps its size: `columns` of them in a row if there is room, as style.css arranges

@@ -267,6 +267,7 @@ void Server::run(arrivals::Picoseconds now) {
   totals_.fewest_free_blocks = std::min(totals_.fewest_free_blocks, current_.free_blocks);
   totals_.batch_ps += work_.requests() * static_cast<double>(time_.total());
   totals_.busy += time_.total();
+  totals_.drafting += time_.draft;
   if (verified_drafts_ > 0) {
     totals_.verifying_ps += static_cast<double>(time_.total());
     totals_.verifying_batch_ps += work_.requests() * static_cast<double>(time_.total());

@@ -35,6 +35,7 @@ struct ServerTotals {
   std::uint32_t fewest_free_blocks = 0;
   double batch_ps = 0.0;  // integral of the batch over steps
   arrivals::Picoseconds busy = 0;
+  arrivals::Picoseconds drafting = 0;
   double verifying_ps = 0.0;        // time of steps that verify drafts
   double verifying_batch_ps = 0.0;  // integral of the batch over these
   double work_joules = 0.0;         // energy of one of its GPUs beyond what it draws idle
