@@ -33,8 +33,8 @@ auto figures_of(const serve::Sequence& one) {
 
 auto totals_of(const serve::ServerTotals& one) {
   return std::tie(one.steps, one.prefill_steps, one.rows, one.draft_rows, one.rounds, one.uniform_steps, one.mixed_steps,
-                  one.eager_steps, one.largest_batch, one.fewest_free_blocks, one.batch_ps, one.busy, one.verifying_ps,
-                  one.verifying_batch_ps, one.work_joules);
+                  one.eager_steps, one.largest_batch, one.fewest_free_blocks, one.batch_ps, one.busy, one.drafting,
+                  one.verifying_ps, one.verifying_batch_ps, one.work_joules);
 }
 
 bool same(const load::ServeResult& a, const load::ServeResult& b) {
