@@ -1,7 +1,6 @@
 // The build makes one file: index.html contains styles, script, the worker's script and the compiled core. So the page opens from a
 // disk and from any host.
 import { readFileSync } from "node:fs";
-import { gzipSync } from "node:zlib";
 import { defineConfig } from "vite";
 
 const core = process.env.SPECSIM_CORE ?? "../../build/web/core";
@@ -16,7 +15,7 @@ function coreInPage() {
     },
     load(id) {
       if (id !== "\0core-wasm") return null;
-      return `export default ${JSON.stringify(gzipSync(readFileSync(`${core}/core.wasm`), { level: 9 }).toString("base64"))};`;
+      return `export default ${JSON.stringify(readFileSync(`${core}/core.wasm.gz`).toString("base64"))};`;
     },
   };
 }

@@ -35,8 +35,9 @@ from tables import write_rows  # noqa: E402
 FACTORS = {"products": 0.04, "arithmetic": 0.27, "experts": 0.35, "routing": 0.25, "attention": 0.4, "verification": 0.31, "prefill": 0.22,
            "communication": 0.8, "speculation": 0.046, "step": 370.0, "sequence": 15.0, "row": 9.2, "round": 550.0, "draft_pass": 240.0,
            "request": 1.0}
-# Factors with a mean, relative to what the engines' files say (prompt_time, verified_us_per_row, request_us): logarithms, or microseconds.
-MEANS = ["prefill", "row", "request"]
+# Factors with a mean, relative to what the engines' files say (prompt_time, verified_us_per_row, request_us, independent_choices): logarithms,
+# or microseconds.
+MEANS = ["prefill", "row", "request", "routing"]
 # Amplitudes of the discrepancies of TPOT and TTFT by class of model, the noise by metric, the scales over which discrepancies are correlated, and
 # the error of tokens per round where no run recorded it.
 OTHERS = {"ttft_discrepancy": 0.15, "tpot_discrepancy": 0.022, "throughput_discrepancy": 0.027, "ttft_discrepancy_of_mixtures": 0.4,

@@ -66,13 +66,80 @@ TEST_CASE("saturated at a batch, the server emits the tokens of the plan's round
 TEST_CASE("the roofline gives a server's round and a plan's round the same latency", "[serve]") {
   const std::string cost = "{model: roofline, hardware: h100-sxm, target: llama-3.1-8b, draft: none, engine: vllm}";
   const int rounds = 40;
-  const load::ServeExperiment experiment = server(saturated(24, 800, 1 + rounds * 4, 3, "1", cost, "ngram", true));
+  const load::ServeExperiment experiment = server(saturated(24, 800, 1 + rounds * 4, 3, "1", cost, "ngram"));
   const load::ServeResult served = run_server(experiment);
   double plan = 0.0;
   for (int round = 0; round < rounds; ++round)
     plan += cost::round_time(*experiment.cost, {24.0, 800.0 + 4.0 * round}, 3, 1.0).total();
   CHECK(kPs * static_cast<double>(served.result.sequences[3].last_token - served.result.sequences[3].first_token) ==
         Approx(plan).epsilon(1e-9));
+}
+
+TEST_CASE("vLLM schedules one step at a time with drafts of n-grams", "[serve]") {
+  const auto config = [](const char* scheduler, const char* method) {
+    return fmt::format(R"(serve:
+  scheduler: {{kind: vllm_v1{}}}
+  arrivals: {{process: closed, concurrency: 2, requests: 2}}
+  lengths: {{prompt: 10, output: 10}}
+  speculation: {{policy: {{kind: fixed, draft_length: 2}}, acceptance: {{alpha: 0.5}}, method: {}}}
+cost: {{model: roofline, hardware: h100-sxm, target: llama-3.1-8b, draft: none, engine: vllm}}
+)",
+                       scheduler, method);
+  };
+  const load::ServeExperiment ngrams = server(config("", "ngram"));
+  CHECK_FALSE(ngrams.scheduler()->asynchronous());
+  CHECK(load::without_speculation(ngrams).scheduler()->asynchronous());
+  CHECK(server(config(", async: true", "ngram")).scheduler()->asynchronous());  // as the user says
+  CHECK(server(config("", "eagle")).scheduler()->asynchronous());
+  // The plan knows it, too: its round shows the host's 1.207 ms, which other rounds hide.
+  const auto round_of = [](const char* ngrams_wait) {
+    const load::ServeExperiment one = server(fmt::format(R"(serve:
+  arrivals: {{process: closed, concurrency: 2, requests: 2}}
+  lengths: {{prompt: 10, output: 10}}
+cost: {{model: roofline, hardware: h100-sxm, target: llama-3.1-8b, draft: none, engine: {{preset: vllm, synchronous_ngrams: {}}}}}
+)",
+                                                         ngrams_wait));
+    return cost::block_time(*one.cost, {4.0, 1000.0}, {}, 4.0, 0.0).total();
+  };
+  CHECK(round_of("true") - round_of("false") == Approx(1.207e-3).epsilon(1e-9));
+}
+
+TEST_CASE("plain_scheduler has the settings of the server without speculation", "[serve]") {
+  const auto config = [](const char* speculation) {
+    return fmt::format(R"(serve:
+  scheduler: {{kind: vllm_v1, async: false, max_num_seqs: 7}}
+  plain_scheduler: {{async: true}}
+  arrivals: {{process: closed, concurrency: 2, requests: 2}}
+  lengths: {{prompt: 10, output: 10}}
+{}cost: {{model: affine, target_fixed_ms: 6, draft_fixed_ms: 0.7}}
+)",
+                       speculation);
+  };
+  const load::ServeExperiment speculating =
+      server(config("  speculation: {policy: {kind: fixed, draft_length: 2}, acceptance: {alpha: 0.5}}\n"));
+  CHECK_FALSE(speculating.scheduler()->asynchronous());
+  const load::ServeExperiment plain = load::without_speculation(speculating);
+  CHECK(plain.scheduler()->asynchronous());
+  CHECK(plain.scheduler()->running_limit().requests == 7);
+  CHECK(server(config("")).scheduler()->asynchronous());  // a config that never speculates is that server
+}
+
+TEST_CASE("the error of a comparison counts steps that verify drafts alone", "[serve]") {
+  const load::ServeExperiment experiment = server(R"(serve:
+  arrivals: {process: closed, concurrency: 8, requests: 16}
+  lengths: {prompt: 100, output: 200}
+  speculation: {policy: {kind: fixed, draft_length: 2}, acceptance: {alpha: 0.5}}
+cost: {model: roofline, hardware: h100-sxm, target: llama-3.1-8b, draft: eagle3-llama-3.1-8b, engine: vllm}
+)");
+  const serve::Summary plain = run_server(load::without_speculation(experiment)).summary;
+  serve::Summary own = run_server(experiment).summary;
+  CHECK(plain.verifying_share == 0.0);
+  CHECK(own.verifying_share > 0.9);
+  CHECK(own.verifying_batch == Approx(own.mean_batch).epsilon(0.05));
+  const double whole = load::comparison_error(experiment, own, plain);
+  CHECK(whole > 0.0);
+  own.verifying_share /= 4.0;
+  CHECK(load::comparison_error(experiment, own, plain) == Approx(whole / 4.0));
 }
 
 TEST_CASE("a speculating batch equals a lockstep placement's, except for the unused drafts of its last step", "[serve]") {

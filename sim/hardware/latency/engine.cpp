@@ -147,6 +147,8 @@ const config::Fields<Engine>& engine_fields() {
        "attention time over a live server's contexts, relative to as many equal contexts", config::between(1, 10)},
       {"prompt_time", &E::prompt_time, "time of prompts in a live server, relative to their kernels' estimate",
        config::between(0.1, 10)},
+      {"independent_choices", &E::independent_choices,
+       "each token of a pass after the first chooses experts like this many independent ones", config::between(0.01, 1)},
       {"switch_share", &E::switch_share,
        "share of a link's rate that all-reduces in the switch between GPUs reach (NVLink 4 and later); 0: not used",
        config::between(0, 2)},

@@ -116,6 +116,8 @@ struct Engine {
   double unequal_contexts = 1.0;
   // time of prompts' products and attention in a live server, relative to their kernels' estimate
   double prompt_time = 1.0;
+  // each token of a pass after the first chooses experts like this many independent ones: tokens of one text choose alike
+  double independent_choices = 1.0;
   // share of a link's rate that all-reduces reach in a switch that adds up; 0: such sums are not used
   double switch_share = 0.0;
   double linear_kernels = 4.0;         // small kernels of a layer of linear attention

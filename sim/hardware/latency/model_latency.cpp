@@ -153,7 +153,7 @@ ModelLatency::Layout ModelLatency::layout(const Request& request) const {
   const double other_rows = others == 0.0 ? 0.0 : request.peers.rows.value_or(others * wanted);
   layout.gathered = captured ? others * rows.computed : other_rows;
   rows.tokens = wanted + other_rows;
-  rows.alike = factors().times(Factor::routing);
+  rows.alike = deployment_.engine.independent_choices * factors().times(Factor::routing);
   rows.expert_rows = rows.computed + layout.gathered;
   if (role_ == Role::draft && model_.markov_rank > 0.0) {
     rows.markov_sequences = request.sequences;
