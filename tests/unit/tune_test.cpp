@@ -293,9 +293,9 @@ TEST_CASE("the host's time of a request is positive, whatever its factor", "[tun
     return std::exp(predict({benchmark}, factors, options)[0].mean[0]);
   };
   const double none = ttft(-20.0);
-  CHECK(ttft(0.0) - none == Approx(14.0).epsilon(1e-3));  // request_us of engine vllm
-  CHECK(ttft(-2.0) - none == Approx(14.0 * std::exp(-2.0)).epsilon(1e-3));
-  CHECK(ttft(1.0) - none == Approx(14.0 * std::exp(1.0)).epsilon(1e-3));
+  CHECK(ttft(0.0) - none == Approx(7.0).epsilon(1e-3));  // request_us of engine vllm
+  CHECK(ttft(-2.0) - none == Approx(7.0 * std::exp(-2.0)).epsilon(1e-3));
+  CHECK(ttft(1.0) - none == Approx(7.0 * std::exp(1.0)).epsilon(1e-3));
 }
 
 TEST_CASE("a tuned engine's file reproduces the learned factors", "[tune]") {

@@ -29,7 +29,7 @@ const std::array<FactorInfo, kFactors>& factor_infos() {
       {"row", false, 9.2, "host time per row of a verification"},
       {"round", false, 550.0, "host time per speculative round"},
       {"draft_pass", false, 240.0, "host time per draft pass"},
-      {"request", true, 1.0, "host time per request before it is queued"},
+      {"request", true, 1.2, "host time per request before it is queued"},
   }};
   return infos;
 }
