@@ -248,6 +248,15 @@ TEST_CASE("more GPUs than the links join cause a warning, and a mesh has one lin
   CHECK(near(link_bandwidth(mesh, 8), 448e9));
   mesh.mesh_gpus.reset();
   CHECK(link_bandwidth(mesh, 2) == 448e9);
+  // NCCL on L40S (nccl-tests 2.27.3): 8.4 MB over 8 GPUs and over 2, and 4 KB. PCIe 5.0 is twice as fast. Mutant: each GPU has
+  // the whole link.
+  const auto sum = [](const char* gpu, double gpus, double bytes) {
+    return 1e6 * *LinkAllReduce(specsim::tests::hardware_of(gpu)).seconds({gpus, bytes, false});
+  };
+  CHECK(near(sum("rtx-4090", 8, 8388608), 9988, 0.15));
+  CHECK(near(sum("rtx-4090", 2, 8388608), 429, 0.15));
+  CHECK(near(sum("rtx-4090", 8, 8388608) / sum("rtx-pro-6000", 8, 8388608), 2, 0.02));
+  CHECK(near(sum("rtx-4090", 2, 4096), 30));
   // Hosts differ in how GPUs reach each other over PCIe.
   CHECK(LinkAllReduce(specsim::tests::hardware_of("rtx-3090")).error({2, 1e5, false}).common == 0.6);
   CHECK(LinkAllReduce(specsim::tests::hardware_of("v100-sxm")).error({2, 1e5, false}).common == 0.3);

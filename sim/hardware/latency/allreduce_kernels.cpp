@@ -17,6 +17,22 @@ constexpr double kPcieSpread = 0.6;
 // The same over a mesh of AMD's links: nobody timed it. Assumed.
 constexpr double kMeshSpread = 0.6;
 
+// NCCL's sums between GPUs without NVLink, as measured on such a GPU. Eight L40S sum large messages at a thirtieth of a link's
+// rate, two at .6 of it, because the links meet in the host.
+const KernelFit* nccl_over_pcie() {
+  static const KernelFit* const found = [] {
+    for (const Hardware& gpu : measured_gpus())
+      if (!has_nvlink(gpu) && gpu.kernels)
+        if (const KernelFit* fit = gpu.kernels->find(KernelKind::allreduce, "nccl-tests", "bfloat16")) return fit;
+    return static_cast<const KernelFit*>(nullptr);
+  }();
+  return found;
+}
+
+bool over_pcie(const Hardware& hardware) {
+  return !has_nvlink(hardware) && !hardware.mesh_gpus && hardware.maker != Maker::google;
+}
+
 }  // namespace
 
 const KernelFit* MeasuredAllReduce::fit(double gpus, bool launched) const {
@@ -55,6 +71,12 @@ KernelLabel MeasuredAllReduce::label(const AllReduceWork& work) const {
 std::optional<double> LinkAllReduce::seconds(const AllReduceWork& work) const {
   const double latency = work.launched ? hardware_.link_latency : hardware_.graph_link_latency;
   const double moved = work.bytes * 2.0 * (work.gpus - 1.0) / work.gpus;
+  if (const KernelFit* const nccl = over_pcie(hardware_) ? nccl_over_pcie() : nullptr) {
+    KernelShape x;
+    x.gpus = work.gpus;
+    x.bytes = work.bytes;
+    return std::max(latency, kSecondsPerMicro * nccl->microseconds(hardware_, x));
+  }
   return latency + moved / link_bandwidth(hardware_, work.gpus);
 }
 
@@ -63,6 +85,8 @@ KernelError LinkAllReduce::error(const AllReduceWork& /*work*/) const {
 }
 
 KernelLabel LinkAllReduce::label(const AllReduceWork& work) const {
+  if (over_pcie(hardware_) && nccl_over_pcie() != nullptr)
+    return {"NCCL over PCIe", fmt::format("an L40S's, at the {:g} GB/s of {}", 1e-9 * hardware_.link_bandwidth, hardware_.name)};
   return {"link", fmt::format("{} at {:g} GB/s and {:g} us", hardware_.name, 1e-9 * link_bandwidth(hardware_, work.gpus),
                               1e6 * (work.launched ? hardware_.link_latency : hardware_.graph_link_latency))};
 }

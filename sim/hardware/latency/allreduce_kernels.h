@@ -31,7 +31,7 @@ class MeasuredAllReduce final : public Kernel<AllReduceWork> {
   bool waits_;
 };
 
-// A latency, and bytes over the rate of the links: rings, by the data sheet.
+// A latency, and bytes over the rate of the links: rings, by the data sheet. Over PCIe, NCCL as measured on another GPU.
 class LinkAllReduce final : public Kernel<AllReduceWork> {
  public:
   explicit LinkAllReduce(const Hardware& hardware) : hardware_(hardware) {}
