@@ -27,7 +27,8 @@ TEST_CASE("an estimate errs by the server's factors, by its kernels, and by a re
   };
   const double total = time.total();
   const double kernels = model->kernel_error(Role::target, pass);
-  double variance = (1.0 - model->shared_variance(Role::target)) * kernels * kernels + kDiscrepancies.tpot * kDiscrepancies.tpot;
+  double variance =
+      (1.0 - model->shared_variance(Role::target, pass)) * kernels * kernels + kDiscrepancies.tpot * kDiscrepancies.tpot;
   for (const double part :
        {error(Factor::products) * (time.weights + time.compute + time.launch + time.sampling) / total,
         error(Factor::arithmetic) * time.compute / total, error(Factor::attention) * time.kv / total,

@@ -46,7 +46,7 @@ std::array<double, kFigures> figures_of(const CostModel& model, unsigned pick) {
           model.mixed_pass(Role::target, prompts, decoding, batch + 1, {}).total(),
           model.draft_pass({batch, context}, 0, 1.0).total(),
           model.kernel_error(Role::target, {8, 5, 2048, 5}),
-          model.shared_variance(Role::target),
+          model.shared_variance(Role::target, {8, 5, 2048, 5}),
           model.relative_error(Role::target, {batch, rows, context, rows}),
           memory ? memory->needed_bytes() : 0.0};
 }

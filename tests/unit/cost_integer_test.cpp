@@ -122,6 +122,56 @@ TEST_CASE("without int8 in tensor cores plain cores multiply: a V100's verificat
   CHECK(milliseconds(64) < milliseconds(63));  // a library's product over fp16
 }
 
+TEST_CASE("rows of other backends cost what plain cores multiply: Metal and Vulkan", "[cost][integer]") {
+  // Qwen3.8-27B with MTP by llama-server (github.com/sudoingX/qwen38-mtp c7bc4153): rounds of 2, 3 and 4 drafts over a plain
+  // pass, without .065 of a pass for each draft. Mutant: one growth per row for all backends.
+  struct Row {
+    const char* gpu;
+    double rows;
+    double measured;
+  };
+  for (const Row& row : {Row{"apple-m3-ultra", 3, 2.32},
+                         {"apple-m3-ultra", 4, 3.28},
+                         {"apple-m3-ultra", 5, 4.28},
+                         {"rx-7900-xtx", 3, 1.16},
+                         {"rx-7900-xtx", 4, 1.09},
+                         {"rx-7900-xtx", 5, 1.18},
+                         {"radeon-ai-pro-r9700", 3, 1.52},
+                         {"radeon-ai-pro-r9700", 5, 1.69}}) {
+    INFO(row.gpu << " " << row.rows);
+    const auto model = on(row.gpu, "{preset: qwen3.6-27b, dtype: q4_k_m}");
+    const double off = std::log(ms(*model, row.rows, 500) / ms(*model, 1, 500) / row.measured);
+    const Pass pass{1, row.rows, 500, row.rows};
+    const double error = model->kernel_error(Role::target, pass) * std::sqrt(1.0 - model->shared_variance(Role::target, pass));
+    CHECK(std::abs(off) < 1.96 * error);
+    CHECK(error < 0.5);
+  }
+  // Metal pays rows almost one by one, Vulkan does not.
+  const auto metal = on("apple-m3-ultra", "{preset: qwen3.6-27b, dtype: q4_k_m}");
+  const auto vulkan = on("rx-7900-xtx", "{preset: qwen3.6-27b, dtype: q4_k_m}");
+  CHECK(ms(*metal, 3, 500) > 1.9 * ms(*metal, 1, 500));
+  CHECK(ms(*vulkan, 3, 500) < 1.4 * ms(*vulkan, 1, 500));
+  // Beyond the kernel for few rows nothing gets cheaper.
+  CHECK(ms(*metal, 9, 500) > ms(*metal, 8, 500));
+  // 16-bit weights run other kernels.
+  CHECK(near(ms(*on("apple-m3-ultra", "qwen3.6-27b"), 3, 500), ms(*on("apple-m3-ultra", "qwen3.6-27b", "bare"), 3, 500), 0.05));
+}
+
+TEST_CASE("several rows of K-quants have an error of their own, in both kernels", "[cost][integer]") {
+  const auto error = [](const std::string& type, double rows) {
+    const auto model = on("rtx-3090", fmt::format("{{preset: qwen3.6-27b, dtype: {}}}", type));
+    const Pass pass{1, rows, 500, rows};
+    return model->kernel_error(Role::target, pass) * std::sqrt(1.0 - model->shared_variance(Role::target, pass));
+  };
+  // The kernel for few rows: the more of its time is arithmetic, the more. In tiles fewer than 16 rows were not measured.
+  // Mutants: an error that one row shares; none in tiles.
+  CHECK(error("q4_k_m", 3) > error("q4_k_m", 2));
+  CHECK(error("q4_k_m", 8) > 0.22);
+  CHECK(error("q4_k_m", 9) > 0.22);
+  CHECK(error("q4_k_m", 16) < 0.1);
+  CHECK(error("q4_0", 8) < 0.1);
+}
+
 TEST_CASE("a GGUF file's types are those of LM head and module too", "[cost][integer]") {
   const auto priced = [](const std::string& target, const std::string& draft) {
     return make_cost("roofline", fmt::format("{{hardware: rtx-5090, target: {}, draft: {}, engine: llama_cpp}}", target, draft));
@@ -220,12 +270,11 @@ TEST_CASE("MXFP4's weights are looked up: more arithmetic, and on Ampere tiles f
   CHECK(experts(*with("table_share: 0"), 4) < 0.8 * experts(*ampere, 4));
 }
 
-TEST_CASE("on a GPU without CUDA rows cost more, by kernels that nobody measured", "[cost][integer]") {
+TEST_CASE("on a GPU without CUDA the kernels have a wide error, and a warning", "[cost][integer]") {
   const auto cuda = on("rtx-4090", kQ4);
   const auto other = on("strix-halo", kQ4);
   const Pass verification{1, 4, 0, 4};
   CHECK(ms(*cuda, 4, 0) < 1.2 * ms(*cuda, 1, 0));
-  CHECK(ms(*other, 4, 0) > 1.3 * ms(*other, 1, 0));
   CHECK(other->kernel_error(Role::target, verification) > 0.3);
   CHECK(cuda->kernel_error(Role::target, verification) < 0.2);
   const auto warns = [](const CostModel& model) {

@@ -12,10 +12,9 @@ namespace {
 // Share of the round that is verification, or drafting, times the error of its kernels specific to these rows.
 double of_rows(const RoundEstimate& estimate) {
   const double rows = estimate.verified_rows;
-  const double error =
-      estimate.cost->kernel_error(cost::Role::target, {estimate.workload.batch, rows, estimate.workload.context, rows});
-  return std::sqrt(1.0 - estimate.cost->shared_variance(cost::Role::target)) * error * estimate.time.verify.total() /
-         estimate.time.total();
+  const cost::Pass pass{estimate.workload.batch, rows, estimate.workload.context, rows};
+  return std::sqrt(1.0 - estimate.cost->shared_variance(cost::Role::target, pass)) *
+         estimate.cost->kernel_error(cost::Role::target, pass) * estimate.time.verify.total() / estimate.time.total();
 }
 double drafting(const RoundEstimate& estimate) {
   return estimate.cost->kernel_error(cost::Role::draft, {estimate.workload.batch, 1.0, estimate.workload.context, 1.0}) *

@@ -43,7 +43,7 @@ EstimatedPasses estimate_passes(const std::vector<PassSetting>& settings, const 
         own.joules_error = std::hypot(own.error, power->spread);
       }
       own.kernel_error = model->kernel_error(grid.role, pass);
-      own.shared = model->shared_variance(grid.role);
+      own.shared = model->shared_variance(grid.role, pass);
       if (grid.products_only) {
         cost::PassTime products;
         products.weights = own.time.weights;

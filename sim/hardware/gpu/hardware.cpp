@@ -155,7 +155,10 @@ const std::vector<Parameter>& hardware_parameters() {
       {"bf16", Type::boolean, "true", "false: it has no bf16, and bf16_tflops is of fp16", {}, {}},
       figure("fp8_tflops", "", "dense fp8 arithmetic"),
       figure("int8_tops", "", "dense int8 arithmetic"),
-      figure("dp4a_tops", "0", "int8 arithmetic of plain cores (dp4a), of GPUs whose tensor cores have no int8; 0: not known"),
+      figure("dp4a_tops", "0",
+             "int8 arithmetic of plain cores (dp4a), for GPUs whose tensor cores have no int8 and for backends other than CUDA; "
+             "0: not "
+             "known"),
       figure("fp4_tflops", "", "dense fp4 arithmetic"),
       figure("multiprocessors", {}, "streaming multiprocessors, compute units or cores"),
       figure("compute_capability", "0", "NVIDIA's number of the architecture, 9.0 for Hopper; 0: not known"),

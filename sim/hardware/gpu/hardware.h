@@ -53,7 +53,7 @@ struct Hardware {
   double fp8_flops = 0.0;  // operations per second in other types; if the data sheet has none, those of the next wider type
   double int8_flops = 0.0;
   double fp4_flops = 0.0;
-  std::optional<double> dp4a_flops;  // int8 arithmetic of plain cores (dp4a), if tensor cores have no int8
+  std::optional<double> dp4a_flops;  // int8 arithmetic of plain cores (dp4a), where kernels use it
   bool has_bf16 = true;              // whether it has bf16 arithmetic at all
   bool has_fp8 = false;
   bool has_int8 = false;

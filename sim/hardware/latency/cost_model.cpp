@@ -64,7 +64,7 @@ double CostModel::kernel_error(Role role, const Pass& pass) const {
 double CostModel::relative_error(Role role, const Pass& pass) const {
   if (uncertainty() == nullptr) return 0.0;
   const double kernels = kernel_error(role, pass);
-  double variance = (1.0 - shared_variance(role)) * kernels * kernels;
+  double variance = (1.0 - shared_variance(role, pass)) * kernels * kernels;
   const std::optional<FactorBelief> belief = uncertainty()->factors();
   const PassTime time = this->pass(role, pass);
   if (belief && time.total() > 0.0) {
@@ -76,8 +76,8 @@ double CostModel::relative_error(Role role, const Pass& pass) const {
   }
   return std::sqrt(variance);
 }
-double CostModel::shared_variance(Role role) const {
-  return uncertainty() != nullptr ? uncertainty()->shared_variance(role) : Uncertainty::kSharedByMeasured;
+double CostModel::shared_variance(Role role, const Pass& pass) const {
+  return uncertainty() != nullptr ? uncertainty()->shared_variance(role, pass) : Uncertainty::kSharedByMeasured;
 }
 
 const Deployment* CostModel::deployment() const { return deployed() != nullptr ? &deployed()->deployment() : nullptr; }

@@ -35,7 +35,7 @@ class Uncertainty {
   [[nodiscard]] virtual double kernel_error(Role role, const Pass& pass) const = 0;
   // The share of the variance of kernel_error() that passes of one role have in common, whatever their rows: the error of a whole
   // GPU or type. The rest differs from one number of rows to another.
-  [[nodiscard]] virtual double shared_variance(Role /*role*/) const { return kSharedByMeasured; }
+  [[nodiscard]] virtual double shared_variance(Role /*role*/, const Pass& /*pass*/) const { return kSharedByMeasured; }
   // Correlation of the residuals of measured products at different numbers of rows.
   static constexpr double kSharedByMeasured = 0.3;
   // The same for an estimate without a fit of the GPU's own; assumed. Over six measured sets of weight-only kernels the errors at
@@ -122,7 +122,7 @@ class CostModel {
   // Draft tokens of a round that the draft can propose one after the other.
   [[nodiscard]] int most_drafts() const;
   [[nodiscard]] double kernel_error(Role role, const Pass& pass) const;
-  [[nodiscard]] double shared_variance(Role role) const;
+  [[nodiscard]] double shared_variance(Role role, const Pass& pass) const;
   // Standard deviation of the logarithm of a pass's time, from the server's factors and its kernels; 0: not stated.
   [[nodiscard]] double relative_error(Role role, const Pass& pass) const;
   [[nodiscard]] const Deployment* deployment() const;

@@ -238,7 +238,8 @@ std::vector<std::string> deployment_warnings(const Deployment& deployment, const
     if (integer) continue;  // the following warnings are about kernels that were not measured
     if (!type.empty() && (*model)->weight_bits < 16.0) {
       const KernelFit* const fit = measured ? kernels.measured_products()->fit({0.0, type}) : nullptr;
-      const bool weights_alone = find_dtype(type)->activation_bytes >= kActivationBytes;
+      const bool weights_alone =
+          find_dtype(type)->activation_bytes >= kActivationBytes && !other_backend(deployment.engine, hardware);
       if (fit == nullptr)
         list.push_back(
             fmt::format("{}: products of {} are estimated from the data sheet of {}{}", (*model)->name, type, hardware.name,

@@ -20,6 +20,7 @@ constexpr double kAmpere = 8.0;
 constexpr double kTensorOverPlain = 4.0;
 // Rows from which weights are converted to fp16 for a library's product if tensor cores have no int8 (MMQ_DP4A_MAX_BATCH_SIZE).
 constexpr double kMostDp4aRows = 64.0;
+constexpr double kFewestInTiles = 16.0;  // rows of K-quants in tiles that were measured
 
 // The width of the tiles that `rows` are cut into: as few tiles as possible, and no wider than that requires.
 double tile_width(double rows, double most) {
@@ -69,9 +70,25 @@ double IntegerKernelSet::bytes_as_read(double bits) const {
 KernelLabel IntegerKernelSet::label(const char* what) const { return {what, engine.name + ", integer_kernels of its file"}; }
 
 KernelError IntegerProduct::error(const ProductWork& work) const {
-  const bool vector = work.rows > 1.0 && work.rows <= set_.figures().vector_rows;
-  const bool known = rule_of(set_.figures(), work.type, set_.hardware) != nullptr;
-  return {work.type.super_blocks && vector && !known ? kUnmeasuredVectorSpread : 0.0, kIntegerSpread};
+  const double rows = std::ceil(work.rows);
+  if (!work.type.super_blocks || rows <= 1.0) return {0.0, kIntegerSpread};
+  if (rows > vector_rows(work.type)) return {0.0, kIntegerSpread, rows < kFewestInTiles ? kFewRowsInTilesSpread : 0.0};
+  const auto weight = [&](double n) { return hypot_weight(arithmetic(work, n), reading(work)); };
+  return {0.0, kIntegerSpread, kSuperBlockSpread * (weight(rows) - weight(1.0))};
+}
+
+double IntegerProduct::vector_rows(const WeightType& type) const {
+  const SuperBlockRule* const rule = rule_of(set_.figures(), type, set_.hardware);
+  return rule != nullptr ? rule->rows : set_.figures().vector_rows;
+}
+
+double IntegerProduct::reading(const ProductWork& work) const {
+  return work.inner * work.outer * set_.bytes_as_read(work.type.bits) / set_.hardware.bandwidth;
+}
+
+double IntegerProduct::arithmetic(const ProductWork& work, double rows) const {
+  return 2.0 * work.inner * work.outer * rows /
+         (vector_peak(set_.hardware) * vector_share(set_.figures(), work.type, set_.hardware));
 }
 
 std::optional<double> IntegerProduct::seconds(const ProductWork& work) const {
@@ -80,15 +97,11 @@ std::optional<double> IntegerProduct::seconds(const ProductWork& work) const {
   if (!hardware.has_int8 && work.rows >= kMostDp4aRows) return std::nullopt;
   const IntegerKernels& own = set_.figures();
   const double n = std::ceil(work.rows);
-  const double reading = work.inner * work.outer * set_.bytes_as_read(work.type.bits) / hardware.bandwidth;
-  const double operations = 2.0 * work.inner * work.outer;
   const double fixed = kSecondsPerMicro * (own.product_us > 0.0 ? own.product_us : hardware.calibration.kernel_us);
-  const SuperBlockRule* const rule = rule_of(own, work.type, hardware);
-  if (n <= (rule != nullptr ? rule->rows : own.vector_rows))
-    return fixed + std::hypot(reading, operations * n / (vector_peak(hardware) * vector_share(own, work.type, hardware)));
+  if (n <= vector_rows(work.type)) return fixed + std::hypot(reading(work), arithmetic(work, n));
   const double width = tile_width(n, own.tile_rows);
-  return fixed + kSecondsPerMicro * own.tile_us + reading +
-         operations * width * std::ceil(n / width) / (tile_peak(hardware) * own.tile_share);
+  return fixed + kSecondsPerMicro * own.tile_us + reading(work) +
+         2.0 * work.inner * work.outer * width * std::ceil(n / width) / (tile_peak(hardware) * own.tile_share);
 }
 
 std::optional<double> IntegerExperts::seconds(const ExpertsWork& work) const {

@@ -14,9 +14,11 @@ namespace specsim::cost {
 // tokens on an RTX 3090, to which no figure was fitted, are at most 10 % off; experts' kernels changed with llama.cpp's versions.
 constexpr double kIntegerSpread = 0.15;
 constexpr double kIntegerExpertsSpread = 0.25;
-// Several rows of K-quants on GPUs where they were not measured. The kernel's share of int8 arithmetic is 1.6 times as large on
-// an RTX 4090 as on an RTX 5090 (llama.cpp pull requests 26079 and 21086), and nobody knows it elsewhere.
-constexpr double kUnmeasuredVectorSpread = 0.3;
+// Of the share of int8 arithmetic that the kernel for few rows reaches with K-quants: it differs from card to card even within an
+// architecture (llama_cpp.yaml has the sweeps).
+constexpr double kSuperBlockSpread = 0.3;
+// Of a few rows of K-quants in tiles. The fewest measured in tiles are 16, but 8 on an RTX 4090 (llama.cpp pull request 26079).
+constexpr double kFewRowsInTilesSpread = 0.3;
 
 // Whether the engine has such kernels and the GPU runs them. Their shares were measured on consumer cards only; chips before
 // Ampere are assumed to reach the same shares of their int8.
@@ -46,6 +48,11 @@ class IntegerProduct final : public Kernel<ProductWork> {
   [[nodiscard]] KernelLabel label(const ProductWork& /*work*/) const override { return set_.label("integer product"); }
 
  private:
+  // Maximum rows of the kernel for few rows, and its times of reading and of arithmetic over `rows`.
+  [[nodiscard]] double vector_rows(const WeightType& type) const;
+  [[nodiscard]] double reading(const ProductWork& work) const;
+  [[nodiscard]] double arithmetic(const ProductWork& work, double rows) const;
+
   const IntegerKernelSet& set_;
 };
 

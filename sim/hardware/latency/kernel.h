@@ -6,6 +6,7 @@
 #include "sim/hardware/latency/operation.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,12 +20,16 @@ constexpr double kSecondsPerMicro = 1e-6;
 constexpr double kStatedError = 0.3;
 
 // Standard deviations of the logarithm of an estimated time. `shape` is independent from one shape of the operation to another;
-// `common` is shared by all shapes of the implementation: an error of a whole GPU or type.
+// `common` is shared by all shapes of the implementation: an error of a whole GPU or type. `rows` is shared by all shapes too,
+// but not by passes over one row.
 struct KernelError {
   double shape = 0.0;
   double common = 0.0;
-  [[nodiscard]] double largest() const { return std::max(shape, common); }
+  double rows = 0.0;
+  [[nodiscard]] double largest() const { return std::hypot(std::max(shape, common), rows); }
 };
+// Relative change of hypot(part, other) by a relative change of `part`.
+inline double hypot_weight(double part, double other) { return part * part / (part * part + other * other); }
 
 // The text that `pass --explain` prints for an implementation.
 struct KernelLabel {

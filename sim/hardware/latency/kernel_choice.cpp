@@ -87,6 +87,7 @@ ModelKernels::ModelKernels(const Deployment& deployment, const ModelShape& model
   }
   const KernelRule* const unpacked = rule_for(engine, RuledOperation::weight_only_product, hardware.compute_capability);
   if (unpacked != nullptr && unpacked->kernel == kMarlin) products.add<MarlinProduct>(hardware, *calibrated);
+  if (other_backend(engine, hardware)) products.add<BackendProduct>(hardware, engine, *calibrated);
   products.add(std::move(calibrated));
   experts.add<GroupedExperts>(hardware, products);
   // llama.cpp multiplies prompts with the latent vectors directly.

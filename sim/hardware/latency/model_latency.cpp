@@ -319,7 +319,8 @@ double ModelLatency::kernel_error(const Pass& pass) const {
   if (total <= 0.0) return 0.0;
   const ProductWork layer{at.rows.computed, model_.hidden, model_.hidden, 1.0, layer_type(model_)};
   const KernelError product = kernels_.products.estimate(layer).kernel->error(layer);
-  const double dense = std::max(kProductShares * product.shape, product.common) * (time.weights + time.compute - time.experts);
+  const double dense = std::hypot(std::max(kProductShares * product.shape, product.common), product.rows) *
+                       (time.weights + time.compute - time.experts);
   double experts = 0.0;
   double attention = 0.0;
   double link = 0.0;
@@ -358,10 +359,17 @@ ServerFactors ModelLatency::factor_errors() const {
   return errors;
 }
 
-double ModelLatency::shared_variance() const {
-  const ProductWork layer{1.0, model_.hidden, model_.hidden, 1.0, layer_type(model_)};
-  const KernelError error = kernels_.products.estimate(layer).kernel->error(layer);
-  return error.common == 0.0 ? Uncertainty::kSharedByMeasured : Uncertainty::kSharedByOthers;
+double ModelLatency::shared_variance(const Pass& pass) const {
+  ProductWork layer{1.0, model_.hidden, model_.hidden, 1.0, layer_type(model_)};
+  const KernelError one = kernels_.products.estimate(layer).kernel->error(layer);
+  const double shared = one.common == 0.0 ? Uncertainty::kSharedByMeasured : Uncertainty::kSharedByOthers;
+  layer.rows = layout(request(pass)).rows.computed;
+  const double of_rows = kernels_.products.estimate(layer).kernel->error(layer).rows;
+  if (of_rows == 0.0) return shared;
+  const PassTime time = this->pass(pass);
+  const double rows = of_rows * (time.weights + time.compute - time.experts) / time.total();
+  const double whole = kernel_error(pass);
+  return shared * std::max(0.0, 1.0 - rows * rows / (whole * whole));
 }
 
 std::vector<ExplainedOperation> ModelLatency::explain(const Pass& pass) const {

@@ -33,7 +33,7 @@ class ModelLatency {
   // The common error of the kernels' estimates, by the factor that would correct it.
   [[nodiscard]] ServerFactors factor_errors() const;
   // Share of the variance that is common to passes over any number of rows.
-  [[nodiscard]] double shared_variance() const;
+  [[nodiscard]] double shared_variance(const Pass& pass) const;
   // All operations of a pass with the kernel that computes each, and the host's time last.
   [[nodiscard]] std::vector<ExplainedOperation> explain(const Pass& pass) const;
 

@@ -29,17 +29,6 @@ double WeightOnlyKernels::slowdown(double weight_bytes, double rows) const {
   return 1.0 + growth[weight_bytes < 1.0 ? 0 : 1] * std::min(kDoublings, std::log2(std::max(1.0, rows)));
 }
 
-// Whether the kernels run on another backend than CUDA: a GPU without a compute capability is not known to run CUDA.
-bool other_backend(const Engine& engine, const Hardware& hardware) {
-  return engine.integer.vector_rows > 0.0 && hardware.compute_capability <= 0.0;
-}
-
-WeightOnlyKernels other_backend_kernels(const Engine& engine) {
-  WeightOnlyKernels kernels = engine.weight_only;
-  kernels.growth = {kOtherBackendGrowth, kOtherBackendGrowth};
-  return kernels;
-}
-
 double CalibratedProduct::bytes_as_read(double bits, bool weights_alone) const {
   const double usual = weights_alone ? weight_only_.shares[bits < 8.0 ? 0 : 1] : bits >= 8.0 ? kByteShare : kNarrowShare;
   return bits / 8.0 / (bits >= 16.0 ? 1.0 : efficiency_.value_or(usual));
@@ -56,8 +45,6 @@ std::optional<double> CalibratedProduct::seconds(const ProductWork& work) const 
 
 KernelError CalibratedProduct::error(const ProductWork& work) const {
   const double spread = hardware_.calibration.spread;
-  if (other_backend_ && work.type.bits < 16.0)
-    return {work.rows > 1.0 ? kOtherBackendSpread : 0.0, std::max(kWeightOnlySpread, spread)};
   if (work.type.bits < 16.0) return {0.0, std::max(kWeightOnlySpread, spread)};  // misses all products alike
   return {spread, hardware_.fitted_on.empty() ? 0.0 : spread};
 }

@@ -20,12 +20,6 @@ constexpr double kWeightOnlySpread = 0.3;
 // Whether the engine runs quantised weights on that GPU with another backend than the measured one: llama.cpp's Vulkan, ROCm or
 // Metal.
 bool other_backend(const Engine& engine, const Hardware& hardware);
-// The kernels of such a backend. Rounds of Qwen3.8-27B and Gemma-4-31B with MTP over 3 to 5 rows take 1.3 to 2.5 times as long as
-// a step without speculation (RX 7900 XTX under Vulkan and ROCm, R9700, M4, Strix Halo), where CUDA's take 1.1. The median is
-// used as the cost of rows, and the spread as the error of any number of rows above one.
-constexpr double kOtherBackendGrowth = 0.25;
-constexpr double kOtherBackendSpread = 0.4;
-WeightOnlyKernels other_backend_kernels(const Engine& engine);
 
 // The measured kernels of one library on a GPU: which fit serves a type of weights.
 class KernelLibrary {
@@ -73,10 +67,7 @@ class CalibratedProduct final : public Kernel<ProductWork> {
  public:
   // `efficiency`: share of a plain kernel's bandwidth that narrow weights reach, if a config gives it.
   CalibratedProduct(const Hardware& hardware, const Engine& engine, std::optional<double> efficiency)
-      : hardware_(hardware),
-        weight_only_(other_backend(engine, hardware) ? other_backend_kernels(engine) : engine.weight_only),
-        other_backend_(other_backend(engine, hardware)),
-        efficiency_(efficiency) {}
+      : hardware_(hardware), weight_only_(engine.weight_only), efficiency_(efficiency) {}
   [[nodiscard]] std::optional<double> seconds(const ProductWork& work) const override;
   [[nodiscard]] KernelError error(const ProductWork& work) const override;
   [[nodiscard]] KernelLabel label(const ProductWork& work) const override;
@@ -86,8 +77,31 @@ class CalibratedProduct final : public Kernel<ProductWork> {
  private:
   const Hardware& hardware_;
   WeightOnlyKernels weight_only_;
-  bool other_backend_;
   std::optional<double> efficiency_;
+};
+
+// Quantised weights under llama.cpp's Vulkan, ROCm and Metal, over few rows: weights are read once, while plain cores multiply
+// each row. AMD's and Intel's plain cores multiply int8 (dp4a). Apple's do not, so that their rate is a fraction and rows are
+// paid almost one by one. Over more rows than the kernel takes, the calibrated product, which is assumed to be no faster.
+class BackendProduct final : public Kernel<ProductWork> {
+ public:
+  BackendProduct(const Hardware& hardware, const Engine& engine, const CalibratedProduct& calibrated)
+      : hardware_(hardware), most_rows_(engine.integer.vector_rows), calibrated_(calibrated) {}
+  [[nodiscard]] std::optional<double> seconds(const ProductWork& work) const override;
+  [[nodiscard]] KernelError error(const ProductWork& work) const override;
+  [[nodiscard]] KernelLabel label(const ProductWork& work) const override;
+
+ private:
+  // Time of reading and of arithmetic.
+  struct Parts {
+    double reading;
+    double arithmetic;
+  };
+  [[nodiscard]] Parts parts(const ProductWork& work, double rows) const;
+
+  const Hardware& hardware_;
+  double most_rows_;  // of the kernel for few rows
+  const CalibratedProduct& calibrated_;
 };
 
 // vLLM's Marlin, one matrix of 4-bit or 8-bit weights with 16-bit activations.

@@ -79,8 +79,8 @@ class RooflineCost final : public CostModel, private Uncertainty, private Deploy
   [[nodiscard]] double kernel_error(Role role, const Pass& pass) const override {
     return nothing_drafts(role) ? 0.0 : latency(role).kernel_error(pass);
   }
-  [[nodiscard]] double shared_variance(Role role) const override {
-    return nothing_drafts(role) ? kSharedByMeasured : latency(role).shared_variance();
+  [[nodiscard]] double shared_variance(Role role, const Pass& pass) const override {
+    return nothing_drafts(role) ? kSharedByMeasured : latency(role).shared_variance(pass);
   }
 
   [[nodiscard]] const Deployment& deployment() const override { return deployment_; }
