@@ -53,6 +53,27 @@ DEPLOYMENTS = [
      {"vLLM": ["<path of qwen3-14b.gguf with", "--tokenizer <path of qwen3-14b>"], "SGLang": ["--load-format gguf --speculative-draft-load-format auto"],
       "llama.cpp": ["draft-simple"], "TensorRT-LLM": None}),
     (["--hardware", "h100-sxm", "--target", "qwen3-14b", "--draft", "qwen3-0.6b", "--dtype", "fp8"], {"vLLM": ["!.gguf"], "llama.cpp": None}),
+    (["--hardware", "h200-sxm", "--target", "minimax-m2", "--tensor-parallel", "8", "--draft", "none"],
+     {"vLLM": ["--tensor-parallel-size 8 --enable-expert-parallel"], "SGLang": ["--tp 8 --ep 8"], "TensorRT-LLM": ["--tp_size 8 --ep_size 8"]}),
+    (["--hardware", "h200-sxm", "--target", "minimax-m2", "--tensor-parallel", "4", "--draft", "none"], {"vLLM": ["!expert-parallel"], "SGLang": ["!--ep"]}),
+    *((["--hardware", "h200-sxm", "--target", target, "--dtype", "fp8_block", "--tensor-parallel", gpus, "--draft", "none"],
+       {"vLLM": ["--enable-expert-parallel"], "SGLang": [f"--ep {gpus}"]})
+      for target, gpus in (("qwen3-235b-a22b", "8"), ("qwen3-coder-480b-a35b", "8"), ("qwen3-30b-a3b", "4"), ("qwen3.8-flash-next", "4"))),
+    (["--hardware", "h100-sxm", "--target", "deepseek-v3", "--tensor-parallel", "16", "--draft", "none"],
+     {"vLLM": ["--nnodes 2 --node-rank 0 --master-addr <address of machine 0>", "((it runs on 2 machines with 8 GPUs each", "(--node-rank N --headless)"],
+      "SGLang": ["--nnodes 2 --node-rank 0 --dist-init-addr <address of machine 0>:5000", "(with --node-rank N)"], "llama.cpp": None,
+      "TensorRT-LLM": ["--tp_size 16", "(srun --nodes 2 --ntasks-per-node 8 --mpi pmix trtllm-llmapi-launch"]}),
+    (["--hardware", "gb200", "--target", "llama-3.1-70b", "--tensor-parallel", "8", "--draft", "none"], {"vLLM": ["--nnodes 2"], "SGLang": ["--nnodes 2"]}),
+    (["--hardware", "gb200", "--target", "llama-3.1-70b", "--tensor-parallel", "4", "--draft", "none"], {"vLLM": ["!--nnodes"], "SGLang": ["!--nnodes"]}),
+    (["--hardware", "h200-sxm", "--target", "{preset: deepseek-v3, expert_parallel: 16}", "--draft", "none"],
+     {"vLLM": ["--data-parallel-size-local 8 --data-parallel-address <address of machine 0>", "(--headless --data-parallel-start-rank 8N"]}),
+    *((["--hardware", "h200-sxm", "--target", target, "--tensor-parallel", "16", "--draft", "none"],
+       {"vLLM": ["--trust-remote-code"], "SGLang": ["--trust-remote-code"]}) for target in ("kimi-k2", "kimi-k2.5")),
+    (["--hardware", "h100-sxm", "--target", "phi-4", "--tensor-parallel", "4", "--draft", "none"], {"vLLM": None, "SGLang": None, "TensorRT-LLM": None}),
+    (["--hardware", "h100-sxm", "--target", "phi-4", "--tensor-parallel", "2", "--draft", "none"], {"vLLM": ["--tensor-parallel-size 2"]}),
+    (["--hardware", "mi300x", "--target", "qwen3-8b", "--draft", "none"], {"vLLM": ['"method": "ngram"'], "SGLang": None}),
+    (["--hardware", "mi300x", "--target", "qwen3-8b", "--draft", "dspark-qwen3-8b"], {"vLLM": ['"method": "dspark"'], "SGLang": None}),
+    (["--hardware", "arc-pro-b60", "--target", "qwen3-8b", "--draft", "dspark-qwen3-8b"], {"SGLang": None}),
     (["--hardware", "h100-sxm", "--target", "llama-3.1-70b", "--tensor-parallel", "4", "--draft", "llama-3.2-1b", "--batch", "16"],
      {"vLLM": ["--tensor-parallel-size 4"], "SGLang": ["--tp 4"], "llama.cpp": ["--split-mode tensor"], "TensorRT-LLM": ["--tp_size 4"]}),
 ]
@@ -215,6 +236,7 @@ def check_tensorrt(flags, rules, options):
 
 def read_command(engine, command):
     """The flags of a command, its draft length; throws Refused where the engine would."""
+    command = command.replace("<address of machine 0>", "machine-0")
     command = re.sub(r"<path of ([^<>]*)>", lambda path: GGUF if ".gguf" in path.group(1) else PATH, command)
     options, environment = {}, {}
     while (setting := re.match(r"(\w+)=(\S+) ", command)):
@@ -294,9 +316,37 @@ def check_memory(line, flags):
     return True
 
 
+def check_split(line, flags, rules):
+    """How the target is divided over GPUs and machines."""
+    engine, target = line["engine"], described(line["target"])
+    tensor, machines = line["tensor_parallel"], -(-line["tensor_parallel"] * line["expert_parallel"] // line["machine_gpus"])
+    for model in (target, described(line["draft"])) if line["draft"] != "none" else (target,):
+        heads = 1 if {"latent", "one_vector", "prediction_heads"} & set(model) else model["kv_heads"]
+        if rules.get("equal_heads") and heads % tensor and tensor % heads:
+            raise Refused(f"{heads} key and value heads over {tensor} GPUs")
+    types = target.get("dtype", "")
+    blocks = (types if isinstance(types, str) else types.get("experts", types.get("weights"))) == "fp8_block"
+    whole = "--enable-expert-parallel" in flags or int(flags.get("--ep", flags.get("--ep_size", 1))) > 1
+    if "expert_block" in rules and blocks and target.get("experts") and not whole and target["expert_ffn"] // int(tensor) % rules["expert_block"]:
+        raise Refused("a slice of an expert cuts blocks of scales")
+    if "own_code" in rules and line["target"] in rules["own_code"]["targets"] and rules["own_code"]["flag"] not in flags and ".gguf" not in line["command"]:
+        raise Refused("code of the repository")
+    if engine == "llama.cpp" and machines > 1:
+        raise Refused("several machines")
+    if engine == "SGLang" and int(flags.get("--nnodes", 1)) != machines:
+        raise Refused(f"{machines} machines")
+    if engine == "vLLM" and machines > 1:
+        local = line["expert_parallel"] / int(flags["--data-parallel-size-local"]) if line["expert_parallel"] > 1 else int(flags["--nnodes"])
+        if local != machines or not ("--master-addr" in flags or "--data-parallel-address" in flags):
+            raise Refused(f"{machines} machines")
+
+
 def check_line(line):
     flags, length = read_command(line["engine"], line["command"])
     rules = ENGINES[line["engine"]]
+    check_split(line, flags, rules)
+    if flags.get("--speculative-algorithm") in rules.get("nvidia_only", []) and line["gpu"] in ("mi300x", "arc-pro-b60"):
+        raise Refused(f"{flags['--speculative-algorithm']} on {line['gpu']}")
     if line["gpu"] in rules.get("no_server_on", []):
         raise Refused(f"no server on {line['gpu']}")
     if flags.get("--split-mode") == "tensor" and line["target"] in rules["no_tensor_split"]:
@@ -351,6 +401,15 @@ def mutants(lines):
     line = next(one for one in lines if one["engine"] == "vLLM" and one["gpu"] == "mi300x")
     expect("a TPU passes", refused(line, gpu="tpu-v4"))
     line = next(one for one in lines if one["engine"] == "vLLM" and "--max-model-len" in one["command"] and plain(one["target"]) and one["draft"] == "none")
+    for engine, target, right, wrong in (("vLLM", "minimax-m2", " --enable-expert-parallel", ""), ("SGLang", "minimax-m2", " --ep 8", ""),
+                                         ("TensorRT-LLM", "minimax-m2", " --ep_size 8", ""), ("vLLM", "kimi-k2", " --trust-remote-code", ""),
+                                         ("SGLang", "deepseek-v3", "--nnodes 2", "--nnodes 3"), ("vLLM", "deepseek-v3", "--data-parallel-size-local 8", "--data-parallel-size-local 16")):
+        own = next((one for one in lines if one["engine"] == engine and one["target"] == target and right in one["command"]), None)
+        expect(f"{engine} {target} {right} passes", own and refused(own, command=own["command"].replace(right, wrong)))
+    own = next(one for one in lines if one["engine"] == "SGLang" and "NGRAM" in one["command"])
+    expect("NGRAM on AMD passes", refused(own, gpu="mi300x"))
+    own = next(one for one in lines if one["engine"] == "vLLM" and one["tensor_parallel"] == 8 and one["draft"] == "none")
+    expect("10 heads on 8 GPUs pass", refused(own, target="phi-4"))
     expect("a context that does not fit passes", refused(line, command=re.sub(r"--max-model-len \d+", "--max-model-len 131072000", line["command"])))
 
 
@@ -369,6 +428,9 @@ def printed(deployment, wanted):
             continue
         for part in parts:
             absent = part.startswith("!")
+            if part.startswith("("):  # in a note
+                expect(f"{engine}: {part}: {out}", part[1:] in out)
+                continue
             expect(f"{engine}: {part} in {found[engine]}", (part.lstrip("!") in found[engine]) != absent)
     for engine, command in found.items():
         if not command.startswith("no: "):
@@ -440,7 +502,7 @@ def main():
     lines = [line for line in lines if "command" in line]
     for line in flags:
         rules = ENGINES[line["engine"]]
-        expect(f"{line}: not in arguments.yaml", line["flag"] in rules["arguments"] and line["version"] == str(rules["version"]) and line["source"] == rules["source"])
+        expect(f"{line}: not in arguments.yaml", line["flag"] in rules["arguments"] and line["version"] == str(rules["version"]) and line["source"] == rules["arguments"][line["flag"]].get("source", rules["source"]))
     expect("arguments.yaml has flags that no command uses", sum(len(rules["arguments"]) for rules in ENGINES.values()) == len(flags))
     weighed = 0
     for line in lines:

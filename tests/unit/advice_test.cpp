@@ -83,6 +83,8 @@ TEST_CASE("engines: every command that is printed", "[.commands]") {
   const std::vector<Place> places = {{"h100-sxm", "", 1, 2000},
                                      {"h100-sxm", ", tensor_parallel: 8", 64, 8000},
                                      {"h200-sxm", ", expert_parallel: 8", 32, 4000},
+                                     {"h200-sxm", ", tensor_parallel: 16", 8, 4000},
+                                     {"h200-sxm", ", expert_parallel: 16", 8, 4000},
                                      {"rtx-3090", "", 1, 2000},
                                      {"mi300x", "", 300, 4000},
                                      {"apple-m3-max", "", 1, 2000},
@@ -101,6 +103,7 @@ TEST_CASE("engines: every command that is printed", "[.commands]") {
         file << nlohmann::json{{"engine", engine},
                                {"gpu", place.gpu},
                                {"gpu_bytes", d.hardware.memory_bytes},
+                               {"machine_gpus", d.hardware.machine_gpus},
                                {"target", d.target->name},
                                {"draft", d.draft ? d.draft->name : "none"},
                                {"tensor_parallel", d.target->tensor_parallel},
@@ -157,6 +160,77 @@ TEST_CASE("engines: a draft is cut as its target is", "[plan][engines]") {
   REQUIRE(own[0].notes.size() == 1);
   CHECK(holds(own[0].notes[0], "--draft-tensor-parallel 4"));
   CHECK(own[1].notes.size() == 1);
+}
+
+TEST_CASE("engines: key and value heads are divided or copied equally", "[plan][engines]") {
+  // Mutants: only query heads are checked (40 of phi-4 divide by 4); copies are refused (8 heads on 16 GPUs); the draft is not
+  // looked at; latent vectors, which are copied whole, count as heads.
+  const std::string four = answers(deployment(preset("phi-4", ", tensor_parallel: 4"), "none"))[0];
+  CHECK(holds(four, "no: tensor parallel 4 does not divide the 10 key and value heads of phi-4 equally; allowed: 1, 2, 5"));
+  const auto list = answers(deployment(preset("phi-4", ", tensor_parallel: 4"), "none"));
+  CHECK(holds(list[1], "no: tensor parallel 4"));
+  CHECK(holds(list[3], "no: tensor parallel 4"));
+  CHECK_FALSE(holds(answers(deployment(preset("phi-4", ", tensor_parallel: 2"), "none"))[0], "no: "));
+  CHECK_FALSE(holds(answers(deployment(preset("llama-3.1-70b", ", tensor_parallel: 16"), "none"))[0], "no: "));
+  CHECK(holds(answers(deployment(preset("llama-3.1-70b", ", tensor_parallel: 4"),
+                                 "{preset: llama-3.2-1b, heads: 40, kv_heads: 10, tensor_parallel: 4}"))[0],
+              "no: tensor parallel 4 does not divide the 10"));
+  CHECK_FALSE(holds(answers(deployment(preset("deepseek-v3", ", tensor_parallel: 8"), "none"))[0], "no: "));
+}
+
+TEST_CASE("engines: experts whose blocks a slice would cut stay whole", "[plan][engines]") {
+  const auto flags = [](const std::string& target) {
+    const auto list = answers(deployment(target, "none"));
+    return std::vector<bool>{holds(list[0], " --enable-expert-parallel"), holds(list[1], " --ep "),
+                             holds(list[3], " --ep_size ")};
+  };
+  using List = std::vector<bool>;
+  CHECK(flags(preset("minimax-m2", ", tensor_parallel: 8")) == List{true, true, true});
+  CHECK(flags(preset("minimax-m2", ", tensor_parallel: 4")) == List{false, false, false});
+  CHECK(flags(preset("qwen3-30b-a3b", ", tensor_parallel: 4, dtype: fp8_block")) == List{true, true, true});
+  CHECK(flags(preset("qwen3-30b-a3b", ", tensor_parallel: 4, dtype: fp8")) == List{false, false, false});  // scales by tensor
+  CHECK(flags(preset("qwen3-30b-a3b", ", tensor_parallel: 4")) == List{false, false, false});
+}
+
+TEST_CASE("engines: servers on several machines", "[plan][engines]") {
+  const auto of = [](const char* gpu, const std::string& target) {
+    cost::Deployment d = on(gpu, deployment(preset("llama-3.1-8b"), "none"));
+    d.hardware.memory_bytes = 4e12;
+    d.target = shape(target);
+    return plan::engine_commands(d, 3, 1);
+  };
+  const auto two = of("h100-sxm", preset("deepseek-v3", ", tensor_parallel: 16"));
+  CHECK(holds(two[0].command, " --nnodes 2 --node-rank 0 --master-addr <address of machine 0>"));
+  CHECK(holds(two[0].needs.front(), "2 machines with 8 GPUs each"));
+  CHECK(holds(two[0].needs.front(), "--node-rank N --headless"));
+  CHECK(holds(two[1].command, " --nnodes 2 --node-rank 0 --dist-init-addr <address of machine 0>:5000"));
+  CHECK(two[2].command.empty());
+  CHECK(holds(two[3].needs.front(), "srun --nodes 2 --ntasks-per-node 8 --mpi pmix trtllm-llmapi-launch"));
+  // A rack's links join 72 GPUs, but a tray has four. Mutant: linked_gpus.
+  CHECK(holds(of("gb200", preset("llama-3.1-70b", ", tensor_parallel: 8"))[1].command, "--nnodes 2"));
+  CHECK_FALSE(holds(of("gb200", preset("llama-3.1-70b", ", tensor_parallel: 4"))[1].command, "--nnodes"));
+  const auto sharing = of("h200-sxm", preset("deepseek-v3", ", expert_parallel: 16"))[0];
+  CHECK(holds(sharing.command, " --data-parallel-size-local 8 --data-parallel-address <address of machine 0>"));
+  CHECK(holds(sharing.needs.front(), "--headless --data-parallel-start-rank 8N"));
+}
+
+TEST_CASE("engines: code of a model's repository runs on request only", "[plan][engines]") {
+  for (const char* target : {"kimi-k2", "kimi-k2.5", "kimi-k3", "mimo-v2-flash"}) {
+    const auto list = answers(deployment(preset(target, ", tensor_parallel: 8"), "none"));
+    CHECK(holds(list[0], " --trust-remote-code"));
+    CHECK(holds(list[1], " --trust-remote-code"));
+  }
+  CHECK_FALSE(holds(answers(deployment(preset("deepseek-v3", ", tensor_parallel: 8"), "none"))[0], "--trust-remote-code"));
+}
+
+TEST_CASE("engines: SGLang's NGRAM and DSPARK run on NVIDIA's GPUs", "[plan][engines]") {
+  for (const char* draft : {"none", "dspark-qwen3-8b"}) {
+    const cost::Deployment d = deployment(preset("qwen3-8b"), draft == std::string("none") ? draft : preset(draft));
+    CHECK(holds(answers(d)[1], "--speculative-algorithm"));
+    for (const char* gpu : {"mi300x", "arc-pro-b60"}) CHECK(holds(answers(on(gpu, d))[1], "runs on NVIDIA's GPUs only"));
+    CHECK_FALSE(holds(answers(on("mi300x", d))[0], "no: "));
+  }
+  CHECK_FALSE(holds(answers(on("mi300x", deployment(preset("qwen3-8b"), preset("dspark-qwen3-8b"))), 0)[1], "no: "));
 }
 
 TEST_CASE("engines: as many sequences as vLLM runs by itself ask for no flag", "[plan][engines]") {
@@ -310,11 +384,11 @@ TEST_CASE("engines: a context flag only where the cache does not hold the model'
   for (const cost::Deployment& d : {unknown, on("a40", unknown)}) {
     const auto own = plan::engine_command("vLLM", d, 3, 1, {}).value();
     CHECK_FALSE(holds(own.command, "--max-model-len"));
-    if (!own.command.empty()) CHECK(holds(own.notes.at(0), "add --max-model-len 2304"));
+    if (!own.command.empty()) CHECK(holds(own.needs.at(0), "add --max-model-len 2304"));
   }
   const auto own = plan::engine_command("llama.cpp", unknown, 3, 1, {}).value();
   CHECK(holds(own.command, "--ctx-size 2304 "));
-  CHECK(std::any_of(own.notes.begin(), own.notes.end(), [](const std::string& note) { return holds(note, "--ctx-size 2304"); }));
+  CHECK(std::any_of(own.needs.begin(), own.needs.end(), [](const std::string& note) { return holds(note, "--ctx-size 2304"); }));
   // llama.cpp holds the whole of it where that is no power of two. Mutant: powers of two alone.
   CHECK(holds(answers(deployment(preset("qwen3-8b"), "none"))[2], "--ctx-size 40960 "));
 }
@@ -341,7 +415,7 @@ TEST_CASE("engines: draft lengths by batch go to those that take them", "[plan][
   const cost::Deployment d = deployment(preset("llama-3.1-8b"), preset("eagle3-llama-3.1-8b"));
   const std::vector<plan::LengthRange> table = {{1, 25, 4}, {26, 96, 2}, {97, 256, 0}};
   const auto command = [&](const std::string& engine) { return plan::engine_command(engine, d, 4, 256, table).value().command; };
-  const std::vector<std::string> notes = plan::engine_command("vLLM", d, 4, 256, table).value().notes;
+  const std::vector<std::string> notes = plan::engine_command("vLLM", d, 4, 256, table).value().needs;
   CHECK(std::any_of(notes.begin(), notes.end(), [](const std::string& note) { return holds(note, "needs vLLM 0.24"); }));
   CHECK(command("vLLM").starts_with("VLLM_USE_V2_MODEL_RUNNER=1 vllm serve "));
   CHECK(holds(command("vLLM"),

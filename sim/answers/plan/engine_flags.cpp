@@ -12,6 +12,7 @@ namespace {
 using enum FlagUse;
 
 constexpr std::string_view kVllmArguments = "vllm/engine/arg_utils.py";
+constexpr std::string_view kVllmCommand = "vllm/entrypoints/openai/cli_args.py";
 constexpr std::string_view kSglangArguments = "python/sglang/srt/server_args.py";
 constexpr std::string_view kLlamaArguments = "common/arg.cpp";
 constexpr std::string_view kTensorRtArguments = "tensorrt_llm/commands/serve.py";
@@ -20,6 +21,14 @@ constexpr std::array kVllm = {EngineFlag{tokenizer, "--tokenizer", kVllmArgument
                               EngineFlag{tensor_parallel, "--tensor-parallel-size", kVllmArguments},
                               EngineFlag{data_parallel, "--data-parallel-size", kVllmArguments},
                               EngineFlag{expert_parallel, "--enable-expert-parallel", kVllmArguments},
+                              EngineFlag{local_data_parallel, "--data-parallel-size-local", kVllmArguments},
+                              EngineFlag{data_parallel_start, "--data-parallel-start-rank", kVllmArguments},
+                              EngineFlag{data_parallel_address, "--data-parallel-address", kVllmArguments},
+                              EngineFlag{machines, "--nnodes", kVllmArguments},
+                              EngineFlag{machine_rank, "--node-rank", kVllmArguments},
+                              EngineFlag{machine_address, "--master-addr", kVllmArguments},
+                              EngineFlag{headless, "--headless", kVllmCommand},
+                              EngineFlag{trust_code, "--trust-remote-code", kVllmArguments},
                               EngineFlag{context, "--max-model-len", kVllmArguments},
                               EngineFlag{requests, "--max-num-seqs", kVllmArguments},
                               EngineFlag{keys, "--kv-cache-dtype", kVllmArguments},
@@ -33,6 +42,10 @@ constexpr std::array kSglang = {EngineFlag{model, "--model-path", kSglangArgumen
                                 EngineFlag{expert_parallel, "--ep", kSglangArguments},
                                 EngineFlag{attention_data_parallel, "--enable-dp-attention", kSglangArguments},
                                 EngineFlag{shared_head, "--enable-dp-lm-head", kSglangArguments},
+                                EngineFlag{machines, "--nnodes", kSglangArguments},
+                                EngineFlag{machine_rank, "--node-rank", kSglangArguments},
+                                EngineFlag{machine_address, "--dist-init-addr", kSglangArguments},
+                                EngineFlag{trust_code, "--trust-remote-code", kSglangArguments},
                                 EngineFlag{requests, "--max-running-requests", kSglangArguments},
                                 EngineFlag{keys, "--kv-cache-dtype", kSglangArguments},
                                 EngineFlag{offload, "--cpu-offload-gb", kSglangArguments},
@@ -58,10 +71,12 @@ constexpr std::array kLlamaCpp = {EngineFlag{model, "--model", kLlamaArguments},
                                   EngineFlag{least_probability, "--spec-draft-p-min", kLlamaArguments},
                                   EngineFlag{lookup, "--spec-ngram-simple-size-n", kLlamaArguments},
                                   EngineFlag{lookup_drafts, "--spec-ngram-simple-size-m", kLlamaArguments}};
-constexpr std::array kTensorRt = {
-    EngineFlag{tensor_parallel, "--tp_size", kTensorRtArguments}, EngineFlag{expert_parallel, "--ep_size", kTensorRtArguments},
-    EngineFlag{context, "--max_seq_len", kTensorRtArguments}, EngineFlag{requests, "--max_batch_size", kTensorRtArguments},
-    EngineFlag{options_file, "--extra_llm_api_options", kTensorRtArguments}};
+constexpr std::array kTensorRt = {EngineFlag{tensor_parallel, "--tp_size", kTensorRtArguments},
+                                  EngineFlag{expert_parallel, "--ep_size", kTensorRtArguments},
+                                  EngineFlag{trust_code, "--trust_remote_code", kTensorRtArguments},
+                                  EngineFlag{context, "--max_seq_len", kTensorRtArguments},
+                                  EngineFlag{requests, "--max_batch_size", kTensorRtArguments},
+                                  EngineFlag{options_file, "--extra_llm_api_options", kTensorRtArguments}};
 
 }  // namespace
 

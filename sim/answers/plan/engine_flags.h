@@ -19,7 +19,15 @@ enum class FlagUse {
   data_parallel,
   expert_parallel,
   attention_data_parallel,  // GPUs share the experts, and each computes attention for its own sequences
-  shared_head,              // each of these GPUs has its own LM head, as some drafters require
+  local_data_parallel,      // of these GPUs, those of this machine
+  data_parallel_start,      // the first of them on this machine
+  data_parallel_address,
+  trust_code,  // runs code of the model's repository
+  machines,
+  machine_rank,  // of this machine, from 0 on
+  machine_address,
+  headless,     // a machine that serves no requests itself
+  shared_head,  // each of these GPUs has its own LM head, as some drafters require
   context,
   requests,
   keys,    // type of cached keys, or of keys and values

@@ -2,6 +2,7 @@
 
 #include "sim/answers/plan/engine_flags.h"
 #include "sim/answers/plan/server_fit.h"
+#include "sim/answers/plan/server_split.h"
 #include "sim/hardware/latency/server_memory.h"
 
 #include <fmt/format.h>
@@ -32,7 +33,7 @@ struct RequiredSettings {
 };
 
 // A command of an engine, of the version whose flags and rules these are; each rule is cited where it is applied.
-EngineCommand command_of(const EngineFlags& flags) { return {fmt::format("{} {}", flags.engine, flags.version), "", {}}; }
+EngineCommand command_of(const EngineFlags& flags) { return {fmt::format("{} {}", flags.engine, flags.version), "", {}, {}}; }
 
 // vLLM: MAX_SPEC_LEN of vllm/v1/sample/rejection_sampler.py, drafts of one sequence in a step.
 constexpr int kMostDraftsVllm = 128;
@@ -114,8 +115,34 @@ std::string unplaced(const Deployment& d, int draft_length) {
   return d.draft_place && draft_length > 0 ? "it runs the draft on the target's GPUs" : "";
 }
 
+// Why no engine drafts so many tokens with this drafter; empty: it may.
+std::string past_block(const Deployment& d, int draft_length) {
+  if (!d.draft || !d.draft->longest_draft || draft_length <= *d.draft->longest_draft) return "";
+  return fmt::format("draft length {}: {} drafts at most {:g} tokens", draft_length, d.draft->name, *d.draft->longest_draft);
+}
+
 // Several GPUs share the experts, and each has sequences and all other weights of its own.
 bool shares_experts(const Deployment& d) { return d.target->expert_parallel > 1.0; }
+
+// Notes what the latency estimate assumes where a server loads whole experts instead of slices of each.
+bool loads_whole_experts(const Deployment& d, EngineCommand& own) {
+  if (!cuts_expert_blocks(d)) return false;
+  own.notes.push_back(fmt::format(
+      "{:g} columns of an expert over {:g} GPUs would cut its blocks of 128: each GPU holds whole experts instead, but "
+      "the plan assumes slices of each",
+      d.target->expert_ffn, d.target->tensor_parallel));
+  return true;
+}
+
+constexpr std::string_view kFirstMachine = "<address of machine 0>";
+
+// Notes how the server is started on the other machines: with the same command, but for these flags.
+void note_machines(const Machines& machines, const std::string& changes, EngineCommand& own) {
+  own.needs.push_back(
+      fmt::format("it runs on {:g} machines with {:g} GPUs each, connected by a fast network: start it on all of them, "
+                  "{}",
+                  machines.count, machines.gpus, changes));
+}
 
 // The GPUs that an engine's server, of the version whose flags these are, runs on.
 struct SupportedGpus {
@@ -146,18 +173,18 @@ bool caches(const Deployment& d, std::initializer_list<double> widths, EngineCom
 // Notes that a flag for the context may be needed, where the model's own is not known. `effect`: what the server does without.
 void note_context(const ServerFit& fit, const EngineFlags& flags, const char* effect, EngineCommand& own) {
   if (fit.unknown)
-    own.notes.push_back(fmt::format("the model's own context is not known here (key context of its description): {} {} {:.0f}",
+    own.needs.push_back(fmt::format("the model's own context is not known here (key context of its description): {} {} {:.0f}",
                                     effect, flags.name(FlagUse::context), fit.planned));
 }
 
-// Whether the server starts with what is asked, else why not; notes where the model's own context ends before the planned one.
+// Whether the server starts with what is asked, else why not; warns where the model's own context ends before the planned one.
 bool starts(const ServerFit& fit, const RequiredSettings& asked, EngineCommand& own) {
   if (!fit.why_not.empty()) {
     own.notes.push_back(fit.why_not);
     return false;
   }
   if (fit.past_model)
-    own.notes.push_back(
+    own.needs.push_back(
         fmt::format("a context of {:.0f} tokens is longer than the model's own limit, which the server enforces", asked.context));
   return true;
 }
@@ -203,7 +230,8 @@ EngineCommand vllm(const Deployment& d, const RequiredSettings& asked) {
   const int draft_length = asked.draft_length;
   // docs/getting_started/installation of vLLM 0.26; its servers for Apple's and Google's chips are packages of their own.
   constexpr double kTuring = 7.5;
-  for (const std::string& why : {unfit_gpu(d, {{nvidia, amd, intel}, kTuring}), unplaced(d, draft_length)}) {
+  for (const std::string& why :
+       {unfit_gpu(d, {{nvidia, amd, intel}, kTuring}), unplaced(d, draft_length), uneven_heads(d), past_block(d, draft_length)}) {
     if (why.empty()) continue;
     own.notes.push_back(why);
     return own;
@@ -257,18 +285,34 @@ EngineCommand vllm(const Deployment& d, const RequiredSettings& asked) {
   note_context(fit, vllm_flags(), "if the server refuses to start because the cache does not hold it, add", own);
   const bool by_batch = !asked.by_batch.empty() && takes_table_vllm(d);
   if (by_batch)
-    own.notes.emplace_back(
+    own.needs.emplace_back(
         "num_speculative_tokens_per_batch_size needs vLLM 0.24 or later; the variable keeps full CUDA graphs with it");
   if (has_gguf(d))
-    own.notes.emplace_back("GGUF files need its plug-in vllm-gguf-plugin, which is experimental, and one file per model");
+    own.needs.emplace_back("GGUF files need its plug-in vllm-gguf-plugin, which is experimental, and one file per model");
   ServerCommand command(vllm_flags());
   command.add_word(path_of(*d.target));
   if (d.target->gguf) command.add(FlagUse::tokenizer, fmt::format("<path of {}>", d.target->name));
   if (shards != 1.0) command.add(FlagUse::tensor_parallel, shards);
-  if (shares_experts(d)) {
-    command.add(FlagUse::data_parallel, d.target->expert_parallel);
-    command.add(FlagUse::expert_parallel);
+  if (shares_experts(d)) command.add(FlagUse::data_parallel, d.target->expert_parallel);
+  if (shares_experts(d) || loads_whole_experts(d, own)) command.add(FlagUse::expert_parallel);
+  // docs/serving/parallelism_scaling.md and data_parallel_deployment.md.
+  if (const Machines machines = machines_of(d); machines.count > 1.0 && shares_experts(d)) {
+    command.add(FlagUse::local_data_parallel, machines.gpus);
+    command.add(FlagUse::data_parallel_address, kFirstMachine);
+    note_machines(machines,
+                  fmt::format("on machine N > 0 with {} {} {:g}N", vllm_flags().name(FlagUse::headless),
+                              vllm_flags().name(FlagUse::data_parallel_start), machines.gpus),
+                  own);
+  } else if (machines.count > 1.0) {
+    command.add(FlagUse::machines, machines.count);
+    command.add(FlagUse::machine_rank, 0);
+    command.add(FlagUse::machine_address, kFirstMachine);
+    note_machines(machines,
+                  fmt::format("on machine N > 0 with {} N {}", vllm_flags().name(FlagUse::machine_rank),
+                              vllm_flags().name(FlagUse::headless)),
+                  own);
   }
+  if (has_own_code(*d.target)) command.add(FlagUse::trust_code);
   if (d.target->kv_bits < 16.0) command.add(FlagUse::keys, "fp8");
   add_offload(command, *d.target);
   if (fit.context) command.add(FlagUse::context, *fit.context);
@@ -285,7 +329,8 @@ EngineCommand sglang(const Deployment& d, const RequiredSettings& asked) {
   EngineCommand own = command_of(sglang_flags());
   const int draft_length = asked.draft_length;
   constexpr double kTuring = 7.5;  // the oldest that its installation page names
-  for (const std::string& why : {unfit_gpu(d, {{nvidia, amd, intel}, kTuring}), unplaced(d, draft_length)}) {
+  for (const std::string& why :
+       {unfit_gpu(d, {{nvidia, amd, intel}, kTuring}), unplaced(d, draft_length), uneven_heads(d), past_block(d, draft_length)}) {
     if (why.empty()) continue;
     own.notes.push_back(why);
     return own;
@@ -308,6 +353,12 @@ EngineCommand sglang(const Deployment& d, const RequiredSettings& asked) {
     own.notes.emplace_back("it runs Domino on one GPU only (pull request 36899)");
     return own;
   }
+  // _handle_ngram and _handle_dspark of arg_groups/speculative_hook.py refuse GPUs that are not "cuda". ROCm's are, but its build
+  // lacks the kernel that NGRAM calls, and DSpark's drafts are never accepted there (pull request 33301, open in August 2026).
+  if (draft_length > 0 && (!d.draft || is_dspark(d)) && d.hardware.maker != cost::Maker::unknown && d.hardware.maker != nvidia) {
+    own.notes.push_back(fmt::format("its {} runs on NVIDIA's GPUs only", d.draft ? "DSPARK" : "NGRAM"));
+    return own;
+  }
   // _handle_speculative_decoding of server_args.py, and _handle_dflash.
   if (draft_length > 0 && shares_experts(d) && (!d.draft || !is_head(d) || (is_dflash(d) && !is_dspark(d)))) {
     own.notes.emplace_back(
@@ -327,7 +378,16 @@ EngineCommand sglang(const Deployment& d, const RequiredSettings& asked) {
     command.add(FlagUse::attention_data_parallel);
     command.add(FlagUse::expert_parallel, d.target->expert_parallel);
     if (is_dspark(d)) command.add(FlagUse::shared_head);
+  } else if (loads_whole_experts(d, own)) {
+    command.add(FlagUse::expert_parallel, d.target->tensor_parallel);
   }
+  if (const Machines machines = machines_of(d); machines.count > 1.0) {  // its documentation on multi-node deployment
+    command.add(FlagUse::machines, machines.count);
+    command.add(FlagUse::machine_rank, 0);
+    command.add(FlagUse::machine_address, fmt::format("{}:5000", kFirstMachine));
+    note_machines(machines, fmt::format("on machine N > 0 with {} N", sglang_flags().name(FlagUse::machine_rank)), own);
+  }
+  if (has_own_code(*d.target)) command.add(FlagUse::trust_code);
   if (d.target->kv_bits < 16.0) command.add(FlagUse::keys, "fp8_e4m3");
   add_offload(command, *d.target);
   if (const double all = asked.batch * d.target->expert_parallel; draft_length > 0 && all > cost::kSglangRunsSpeculating)
@@ -414,7 +474,8 @@ EngineCommand llama_cpp(const Deployment& d, const RequiredSettings& asked) {
   using enum cost::Maker;
   EngineCommand own = command_of(llama_cpp_flags());
   const int draft_length = asked.draft_length;
-  if (const std::string why = unfit_gpu(d, {{nvidia, amd, intel, apple}}); !why.empty()) {
+  for (const std::string& why : {unfit_gpu(d, {{nvidia, amd, intel, apple}}), past_block(d, draft_length)}) {
+    if (why.empty()) continue;
     own.notes.push_back(why);
     return own;
   }
@@ -451,6 +512,11 @@ EngineCommand llama_cpp(const Deployment& d, const RequiredSettings& asked) {
     own.notes.push_back(why);
     return own;
   }
+  if (const Machines machines = machines_of(d); machines.count > 1.0) {
+    own.notes.push_back(
+        fmt::format("its --split-mode tensor needs all GPUs in one machine, which has {:g}", d.hardware.machine_gpus));
+    return own;
+  }
   if (d.target->tensor_parallel > 1.0)
     if (const std::string what = refuses_tensor_split(d); !what.empty()) {
       own.notes.push_back(fmt::format(
@@ -468,7 +534,7 @@ EngineCommand llama_cpp(const Deployment& d, const RequiredSettings& asked) {
         "--spec-type ngram-map-k --spec-ngram-map-k-size-n {0} --spec-ngram-map-k-size-m {1} drafts at most as many tokens as "
         "were accepted there before (drafter ngram_map_k)",
         std::min(kLongestLookup, draft_length), draft_length));
-  if (is_module(d)) own.notes.emplace_back("the target's file must contain the module, which some conversions drop");
+  if (is_module(d)) own.needs.emplace_back("the target's file must contain the module, which some conversions drop");
   note_context(fit, llama_cpp_flags(), "longer requests than planned are refused; for each sequence the command has", own);
   // By default llama-server places a model's layers on one GPU after the other.
   ServerCommand command(llama_cpp_flags());
@@ -523,8 +589,9 @@ std::string table_tensorrt(const std::vector<LengthRange>& by_batch) {
 EngineCommand tensorrt(const Deployment& d, const RequiredSettings& asked) {
   EngineCommand own = command_of(tensorrt_flags());
   constexpr double kAmpere = 8.0;  // the oldest that its support matrix names
-  for (const std::string& why : {unfit_gpu(d, {{cost::Maker::nvidia}, kAmpere}), unplaced(d, asked.draft_length),
-                                 std::string(has_gguf(d) ? "it loads no GGUF files" : "")}) {
+  for (const std::string& why :
+       {unfit_gpu(d, {{cost::Maker::nvidia}, kAmpere}), unplaced(d, asked.draft_length),
+        std::string(has_gguf(d) ? "it loads no GGUF files" : ""), uneven_heads(d), past_block(d, asked.draft_length)}) {
     if (why.empty()) continue;
     own.notes.push_back(why);
     return own;
@@ -554,11 +621,21 @@ EngineCommand tensorrt(const Deployment& d, const RequiredSettings& asked) {
   if (!caches(d, {8.0}, own)) return own;
   const ServerFit fit = fit_for_one(d, cost::MemoryRules::trtllm, asked.context, asked.draft_length);
   if (!starts(fit, asked, own)) return own;
-  if (is_assistant(d)) own.notes.emplace_back("needs pull request 15833 (July 2026): Gemma 4's assistants");
+  if (is_assistant(d)) own.needs.emplace_back("needs pull request 15833 (July 2026): Gemma 4's assistants");
   ServerCommand command(tensorrt_flags());
   command.add_word(path_of(*d.target));
   if (const double gpus = gpus_of(d); gpus > 1.0) command.add(FlagUse::tensor_parallel, gpus);
-  if (shares_experts(d)) command.add(FlagUse::expert_parallel, d.target->expert_parallel);
+  if (shares_experts(d))
+    command.add(FlagUse::expert_parallel, d.target->expert_parallel);
+  else if (loads_whole_experts(d, own))
+    command.add(FlagUse::expert_parallel, d.target->tensor_parallel);
+  // Multi-node serving in docs/source/commands/trtllm-serve.
+  if (const Machines machines = machines_of(d); machines.count > 1.0)
+    note_machines(machines,
+                  fmt::format("by MPI: srun --nodes {:g} --ntasks-per-node {:g} --mpi pmix trtllm-llmapi-launch COMMAND",
+                              machines.count, machines.gpus),
+                  own);
+  if (has_own_code(*d.target)) command.add(FlagUse::trust_code);
   command.add(FlagUse::requests, asked.batch);
   if (fit.context) command.add(FlagUse::context, *fit.context);
   std::vector<std::string> options;

@@ -14,6 +14,7 @@ struct EngineCommand {
   std::string engine;              // the engine's name, and the version whose rules apply
   std::string command;             // "": it would not start, and `notes` give the reason
   std::vector<std::string> notes;  // why it rejects the pair, or which parts of the plan do not apply to it
+  std::vector<std::string> needs;  // what the command does not say, and without which the server may not start as planned
 };
 
 // The server that a plan's engine stands for, as engine_command() takes it; "": none (research code, or the GPU alone).

@@ -4,6 +4,7 @@
 #include "sim/doors/cli/command.h"
 #include "sim/doors/cli/options.h"
 #include "sim/doors/cli/output_form.h"
+#include "sim/doors/cli/plan_report.h"
 #include "sim/doors/cli/result_files.h"
 #include "sim/doors/cli/spending_options.h"
 #include "sim/doors/cli/stop.h"
@@ -117,7 +118,6 @@ void once_each(std::vector<T>& list) {
 
 void complete(const CommandLine& line, ChooseOptions& options) {
   choose::Question& question = options.question;
-  for (const char* option : {"target", "hardware"}) line.require(option);
   line.check({{"force", {"out"}, {}, ""}});
   const int loads = static_cast<int>(line.given("rate")) + static_cast<int>(line.given("users")) +
                     static_cast<int>(line.given("trace")) + static_cast<int>(line.given("rate-by-hour"));
@@ -269,6 +269,7 @@ void print_start(const std::string& label, const Choice& choice) {
     print_output("{}: {:g} servers, with a router in front, each by: {}\n", label, servers, own->command);
   else
     print_output("{}: {}\n", label, own->command);
+  if (own) print_needs(*own);
 }
 
 // The table, its text, and how far it goes.
@@ -371,6 +372,7 @@ ExitCode choose_command(const std::vector<std::string>& arguments) {
   options.drafts.named = {"all"};
   CommandLine line("specsim choose --target MODEL --hardware GPUS [options]", kChooseExamples);
   add_choose_options(line, options);
+  line.needs({"target", "hardware"});
   if (!line.read(arguments)) return ExitCode::fine;
   const double started = wall_clock();
   const FilesRead read;

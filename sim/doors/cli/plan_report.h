@@ -2,12 +2,16 @@
 #pragma once
 
 #include "sim/answers/plan/advice.h"
+#include "sim/answers/plan/engines.h"
 #include "sim/answers/plan/planned.h"
 
 #include <string>
 #include <vector>
 
 namespace specsim::cli {
+
+// Prints the conditions that a command does not show, and without which its server may not start.
+void print_needs(const plan::EngineCommand& command);
 
 void print_advice(const plan::Planned& planned, const plan::Advice& advice, bool verbose);
 

@@ -220,7 +220,8 @@ void print_flags(const load::ServeExperiment& experiment, const load::LengthTabl
     print_output("flags for {}{}{}:\n  {}\n", own->engine,
                  experiment.prefill_engines > 0 ? ", for the decoding engines (prompt engines do not draft)" : "",
                  gpus > 1.0 ? fmt::format(" on {:g} GPUs", gpus) : "", own->command);
-  for (const std::string& note : own->notes) print_words(fmt::format("{}: {}", own->engine, note));
+  for (const std::vector<std::string>* const list : {&own->needs, &own->notes})
+    for (const std::string& note : *list) print_words(fmt::format("{}: {}", own->engine, note));
   const std::string& policy = experiment.speculation->policy_name;
   const bool simulated = policy == "fixed" && by_batch.empty() && length == experiment.speculation->longest;
   if (own->command.empty() || simulated) return;

@@ -271,8 +271,11 @@ Json answer_plan(const Json& question) {
   reply["largest_batch_with_draft"] = advice.largest_batch_with_draft;
   reply["largest_batch_without"] = advice.largest_batch_without;
   reply["commands"] = Json::array();
-  for (const plan::EngineCommand& command : advice.commands)
-    reply["commands"].push_back({{"engine", command.engine}, {"command", command.command}, {"notes", command.notes}});
+  for (const plan::EngineCommand& command : advice.commands) {
+    std::vector<std::string> notes = command.needs;
+    notes.insert(notes.end(), command.notes.begin(), command.notes.end());
+    reply["commands"].push_back({{"engine", command.engine}, {"command", command.command}, {"notes", notes}});
+  }
   reply["warnings"] = advice.warnings;
   for (const std::string& warning : cell.warnings()) reply["warnings"].push_back(warning);
   return reply;

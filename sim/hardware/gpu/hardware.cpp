@@ -179,6 +179,12 @@ const std::vector<Parameter>& hardware_parameters() {
        "GPUs that the links join; more GPUs need a network, which is not modelled",
        config::between(1, 1e6),
        {}},
+      {"machine_gpus",
+       Type::integer,
+       "8",
+       "GPUs of one machine; servers on more GPUs are started on each machine",
+       config::between(1, 1024),
+       {}},
       {"kernels", Type::text, "", "fits of single kernels by engine and dtype: a name of configs/kernels, or a file", {}, {}},
       {"fallback_kernels",
        Type::text,
@@ -377,6 +383,7 @@ Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics) {
   hardware.link_bandwidth = 1e9 * a.number("link_gb_per_s");
   if (a.integer("mesh_gpus") > 0) hardware.mesh_gpus = static_cast<double>(a.integer("mesh_gpus"));
   hardware.linked_gpus = static_cast<double>(a.integer("linked_gpus"));
+  hardware.machine_gpus = static_cast<double>(a.integer("machine_gpus"));
   hardware.link_latency = 1e-6 * a.number("link_latency_us");
   hardware.graph_link_latency = a.has("graph_link_latency_us") ? 1e-6 * a.number("graph_link_latency_us") : hardware.link_latency;
   // All-reduces were measured over the measured GPU's own links, so their fits do not apply to a PCIe board with the same chip,

@@ -63,6 +63,7 @@ struct Hardware {
   double link_bandwidth = 0.0;      // bytes per second, one direction, of all links of the GPU
   std::optional<double> mesh_gpus;  // GPUs that share those links out, one link for each pair; none: a switch joins them
   double linked_gpus = 0.0;         // GPUs that the links join; more GPUs need a network
+  double machine_gpus = 0.0;        // GPUs of one machine, which one server process reaches without others
   double link_latency = 0.0;        // seconds, of an all-reduce that is launched
   double graph_link_latency = 0.0;  // the same in a captured graph
   Calibration calibration;
