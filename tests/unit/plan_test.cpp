@@ -77,6 +77,10 @@ TEST_CASE("no draft is longer than the heads that guess it") {
   CHECK(cost_model(heads)->most_drafts() == 5);
   const auto chain = cost_model("{model: roofline, hardware: a100-80gb-sxm, target: vicuna-7b, draft: eagle-head-7b}");
   CHECK(chain->most_drafts() > 1000);
+  const std::string block = "{model: roofline, hardware: h100-sxm, target: qwen3-8b, draft: ";
+  CHECK(cost_model(block + "dspark-qwen3-8b}")->most_drafts() == 7);
+  CHECK(cost_model(block + "dflash-qwen3-8b}")->most_drafts() == 15);
+  CHECK(cost_model(block + "{preset: dspark-qwen3-8b, longest_draft: 5}}")->most_drafts() == 5);
   AcceptanceCurve curve = plan::conditional_acceptance({0.6, 0.5}, 8);
   curve.end_at(5);
   CHECK(curve.longest() == 5);

@@ -3,6 +3,7 @@
 #include "sim/answers/plan/latency_noise.h"
 
 #include "sim/foundation/base/error.h"
+#include "sim/foundation/base/token.h"
 #include "sim/hardware/latency/energy.h"
 #include "sim/hardware/latency/roofline.h"
 #include "sim/hardware/model/element_types.h"
@@ -61,7 +62,9 @@ Engine make_engine(const Question& question, Engine engine) {
   else if (static_cast<double>(engine.tensor_parallel) > deployment.hardware.linked_gpus)
     engine.why = fmt::format("{} GPUs, allowed: {:g}, which the links of {} join", engine.tensor_parallel,
                              deployment.hardware.linked_gpus, engine.hardware);
-  else if (const int longest = engine.draft->curve.longest();
+  else if (const int longest = std::min(
+               engine.draft->curve.longest(),
+               deployment.draft ? static_cast<int>(deployment.draft->longest_draft.value_or(kMaxDraftLength)) : kMaxDraftLength);
            engine.draft->drafts && !question.lengths.empty() &&
            std::none_of(question.lengths.begin(), question.lengths.end(), [&](std::int64_t length) { return length <= longest; }))
     engine.why = fmt::format("no draft length of {} is at most {}, the longest of {}", fmt::join(question.lengths, ", "), longest,
@@ -87,7 +90,8 @@ const plan::PlanPoint& EnginePlans::at(int batch) {
   if (!fresh) return found->second;
   const cost::Workload workload{static_cast<double>(batch), context_};
   const plan::AcceptanceCurve& curve = engine_.draft->curve;
-  const int fitting = std::max(0, engine_.draft->drafts ? plan::longest_fitting(*engine_.cost, workload, curve.longest()) : 0);
+  const int longest = std::min(curve.longest(), engine_.cost->most_drafts());
+  const int fitting = std::max(0, engine_.draft->drafts ? plan::longest_fitting(*engine_.cost, workload, longest) : 0);
   double best = 0.0;
   for (int k = engine_.draft->drafts ? 1 : 0; k <= fitting; ++k) {
     if (k > 0 && !lengths_.empty() && std::find(lengths_.begin(), lengths_.end(), k) == lengths_.end()) continue;
