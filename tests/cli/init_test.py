@@ -54,6 +54,32 @@ for answers, says, has in LIST:
             status, out, error = run(*words[1:], cwd=folder)
             expect(f"{answers}: {command}: {status} {error[-300:]} {out[-300:]}", status == 0)
 
+# The acceptance: a published table of the pair, or an assumption that plan prints as one. Mutants: one invented rate for every pair,
+# printed as the user's.
+for answers, table in ((["", "", "", "", ""], "eagle3-llama-3.1-8b-chat"), (["h100-sxm", "vllm", "qwen3-30b-a3b", "", "eagle3-qwen3-30b-a3b"], "eagle3-qwen3-30b-a3b-chat"),
+                       (["rtx-3090", "llama_cpp", "qwen3-8b", "q4_k_m", "none"], None)):
+    with tempfile.TemporaryDirectory() as folder:
+        status, printed, error = question(answers, folder)
+        expect(f"{answers}: {printed}{error}", status == 0 and (f"published table {table}" if table else "acceptance: assumed") in printed)
+        if status:
+            continue
+        status, out, error = run("plan", "experiment.yaml", cwd=folder)
+        expect(f"plan of {answers}: {out}{error}", status == 0 and ("ASSUMED (pair.assumed" in out) == (table is None) and (", yours " in out) == (table is not None))
+        if table:  # the figures are those of the table
+            recorded = run("plan", "--acceptance", table, "--hardware", "h100-sxm", "--engine", "vllm", "--batch", "8", "--context", "2048")[1]
+            of_length = [re.search(r"^ +3 +(\d\.\d+)", text, re.MULTILINE) for text in (out, recorded)]
+            expect(f"{table}: {of_length}", all(of_length) and abs(float(of_length[0].group(1)) / float(of_length[1].group(1)) - 1) < 0.02)
+
+# Types that the GPU cannot multiply are not offered, and pairs that no server runs are warned of.
+with tempfile.TemporaryDirectory() as folder:
+    status, printed, error = question(["rtx-3090", "", "", "fp8"], folder)
+    expect(f"fp8 on an RTX 3090: {printed}{error}", status == 2 and '"fp8" is none of them' in error and "fp8" not in printed.split("Quantisation")[1].split("?")[0])
+for answers, warning in ((["", "", "qwen3-14b", "", "eagle3-qwen3-8b"], "4096 wide, the target's are 5120"),
+                         (["", "vllm", "qwen2.5-7b", "", "qwen2.5-0.5b"], "cannot run this pair: the vocabularies differ")):
+    with tempfile.TemporaryDirectory() as folder:
+        status, printed, error = question(answers, folder)
+        expect(f"{answers}: {printed}{error}", status == 0 and warning in " ".join((printed + error).split()))
+
 with tempfile.TemporaryDirectory() as folder:
     expect("comments", question([""] * 5, folder)[0] == 0 and (Path(folder) / "experiment.yaml").read_text().count("#") > 6)
     status, _, error = question([""] * 5, folder)

@@ -19,6 +19,7 @@ struct AcceptanceCurve {
   std::vector<double> tokens_per_round;  // [draft_length], 1 at 0
   std::vector<double> full_rate;         // [draft_length], share of rounds that accept every draft
   int measured = 0;                      // beyond this draft length the last rate is assumed to continue
+  bool assumed = false;                  // the user's config states that it is not measured
   bool sampled = false;                  // it comes from data: parts has its spread, or is empty if there is too little data
   // Tokens per round of independent parts of the data, paired over draft lengths: [part][draft_length]. Their spread gives the
   // error of tokens_per_round, by the linear expansion of emitted / rounds; parts may differ in size. A part that is a large

@@ -173,6 +173,7 @@ std::vector<Planned> plan_cells(const std::vector<const spec::Cell*>& cells, con
       if (curve.tokens_per_round.empty() && cells.size() > 1) curve = predicted_acceptance(*cell, options.longest);
       if (curve.tokens_per_round.empty()) curve = simulated_acceptance(*cell, options.longest, rounds);
       own.curve = curve;
+      own.curve.assumed = cell->assumed_acceptance;
     }
     own.curve.end_at(cell->cost().most_drafts());
     own.plan = make_plan(cell->cost(), cell->workload, own.curve);

@@ -1,8 +1,10 @@
 // specsim init: five questions and a new config, or the configs that come with the program.
+#include "sim/answers/plan/engines.h"
 #include "sim/doors/cli/command.h"
 #include "sim/doors/cli/named_parts.h"
 #include "sim/doors/cli/options.h"
 #include "sim/doors/cli/resources.h"
+#include "sim/doors/cli/workload_options.h"
 #include "sim/foundation/base/error.h"
 #include "sim/foundation/base/output.h"
 #include "sim/foundation/base/whole_file.h"
@@ -135,6 +137,52 @@ std::optional<Setting> fitting(const Answers& answers) {
   return std::nullopt;
 }
 
+// The published table that the config takes; "" for none. One of conversations goes first, since most servers' text is that.
+std::string own_table(const Answers& answers) {
+  const std::vector<std::string> tables = published_tables(answers.target, answers.draft);
+  if (tables.empty()) return "";
+  const auto chat = std::find_if(tables.begin(), tables.end(), [](const std::string& name) { return name.ends_with("-chat"); });
+  return chat != tables.end() ? *chat : tables.front();
+}
+
+// Whether the published table is about the draft's likeliest tokens, as most are.
+bool chosen_likeliest(const Answers& answers) {
+  const std::string name = own_table(answers);
+  return !name.empty() && spec::named_acceptance_table(name, {"specsim init", 0, 0}, spec::Contexts::several).selection !=
+                              spec::Selection::sampled;
+}
+
+// How often drafts are accepted: as published for the pair, or distributions that are marked as assumed.
+std::string acceptance_lines(const Answers& answers) {
+  const std::string name = own_table(answers);
+  if (name.empty())
+    return "pair:\n"
+           "  assumed: true                  # remove this line when the rate below is your server's\n"
+           "  # Contexts as in natural language: entropy and the draft's accuracy differ between contexts.\n"
+           "  vocab: 1000\n"
+           "  target: {family: normal_logits, sigma: 8, spread: 0.4}\n"
+           "  # How often drafts are accepted: value 0.6 is .86, 1 .77, 1.3 .72, 1.7 .65, 2.3 .57, 3 .49. Put your own figure "
+           "here: "
+           "specsim\n"
+           "  # import reads the rate from a server's log.\n"
+           "  draft: {from: target, transform: logit_noise, value: 1.3, spread: 0.7}\n"
+           "context: {process: iid, pool: 1024}\n";
+  const spec::AcceptanceTable table = spec::named_acceptance_table(name, {"specsim init", 0, 0}, spec::Contexts::several);
+  std::vector<std::string> rates;
+  for (const double rate : table.of_chain()) rates.push_back(fmt::format("[{:.4g}]", rate));
+  return fmt::format(
+      "pair:\n"
+      "  vocab: 2\n"
+      "  target: {{family: uniform}}      # not used: the rates below decide\n"
+      "context:\n"
+      "  # How often the draft at each position is accepted if it is reached: table {} ({}).\n"
+      "  # Put your own rates here: specsim import reads them from a server's log.\n"
+      "  process: acceptance_table\n"
+      "  acceptance: [{}]\n"
+      "{}",
+      name, table.origin(), fmt::join(rates, ", "), table.selection == spec::Selection::sampled ? "  selection: sampled\n" : "");
+}
+
 std::string own_config(const Answers& answers, const Setting& setting) {
   const bool heads = answers.draft == "none";
   return fmt::format(
@@ -144,18 +192,10 @@ std::string own_config(const Answers& answers, const Setting& setting) {
       "# Every key is explained by specsim reference; names by specsim list and specsim describe.\n"
       "experiment: mine\n"
       "seed: 1                          # seed of all random numbers\n"
-      "rounds: 200000                   # per cell; more rounds narrow the intervals\n"
-      "pair:\n"
-      "  # Contexts as in natural language: entropy and the draft's accuracy differ between contexts.\n"
-      "  vocab: 1000\n"
-      "  target: {{family: normal_logits, sigma: 8, spread: 0.4}}\n"
-      "  # How often drafts are accepted: value 0.6 is .86, 1 .77, 1.3 .72, 1.7 .65, 2.3 .57, 3 .49. Put your own figure here: "
-      "specsim\n"
-      "  # import reads the rate from a server's log.\n"
-      "  draft: {{from: target, transform: logit_noise, value: 1.3, spread: 0.7}}\n"
-      "context: {{process: iid, pool: 1024}}\n"
+      "rounds: {}                  # per cell; more rounds narrow the intervals\n"
+      "{}"
       "decode:\n"
-      "  drafter: {{kind: chain, draft_length: {}}}\n"
+      "  drafter: {{kind: chain, draft_length: {}{}}}\n"
       "  verifier: token                # specsim list verifier\n"
       "cost:\n"
       "  model: roofline\n"
@@ -169,9 +209,11 @@ std::string own_config(const Answers& answers, const Setting& setting) {
       "#   decode.drafter.draft_length: [1, 2, 3, 4, 5, 6]\n"
       "#   workload.batch: [1, 8, 32]\n",
       answers.target, answers.hardware, heads ? ", drafted without a model" : fmt::format(", drafted by {}", answers.draft),
-      kOwnConfig, kOwnConfig, kDraftLength, answers.hardware, answers.engine, described_target(answers, setting.gpus),
-      described_draft(answers, setting.gpus), heads ? "                    # n-grams, or heads inside the target" : "",
-      setting.batch, setting.context, setting.memory.to_text());
+      kOwnConfig, kOwnConfig, own_table(answers).empty() ? " 200000" : "2000000", acceptance_lines(answers), kDraftLength,
+      chosen_likeliest(answers) ? ", selection: argmax" : "", answers.hardware, answers.engine,
+      described_target(answers, setting.gpus), described_draft(answers, setting.gpus),
+      heads ? "                    # n-grams, or heads inside the target" : "", setting.batch, setting.context,
+      setting.memory.to_text());
 }
 
 // Checks that the config can be written. An existing file is replaced only on request, a link or a pipe never. Throws BadInput.
@@ -213,6 +255,14 @@ std::string usual_draft(const std::string& target, const std::vector<std::string
   return target == "llama-3.1-70b" ? "llama-3.2-1b" : "none";
 }
 
+// Warns where the engine cannot serve the pair, or the draft was made for another target.
+void warn_of_pair(const cost::Deployment& deployment, const Setting& setting) {
+  for (const std::string& warning : plan::pair_warnings(deployment)) print_warning(warning);
+  const auto own =
+      plan::engine_command(plan::server_of(deployment.engine), deployment, kDraftLength, setting.batch, {}, setting.context);
+  if (own && own->command.empty()) print_warning(fmt::format("{} cannot run this pair: {}", own->engine, own->notes.front()));
+}
+
 ExitCode write_own(bool force) {
   check_place("", kOwnConfig, force);
   const std::vector<std::string> models = names_of("model");
@@ -224,6 +274,15 @@ ExitCode write_own(bool force) {
   answers.target = ask("Target model (specsim list model)?", "llama-3.1-8b", names_of_targets(models));
   std::vector<std::string> types = {kPublished, "bf16", "fp8", "int8", "int4", "nvfp4", "mxfp4"};
   if (answers.engine == "llama_cpp") types = {kPublished, "bf16", "q8_0", "q6_k", "q5_k_m", "q4_k_m", "q4_0"};
+  // Types that the GPU cannot multiply are not offered.
+  std::erase_if(types, [&](const std::string& type) {
+    Diagnostics refused;
+    Answers one = answers;
+    one.dtype = type;
+    one.draft = "none";
+    deployment_of(one, 1, refused);
+    return type != kPublished && !refused.empty();
+  });
   answers.dtype = ask(fmt::format("Quantisation of the target ({})?", fmt::join(types, ", ")), kPublished, types);
   answers.draft = ask("Draft model, or none for n-grams and heads?", usual_draft(answers.target, models), drafts);
   const std::optional<Setting> setting = fitting(answers);
@@ -237,6 +296,12 @@ ExitCode write_own(bool force) {
   if (const Setting usual; setting->batch < usual.batch || setting->context < usual.context)
     print_output("reduced to batch {:g} and context {:g}, so that it fits\n", setting->batch, setting->context);
   print_output("memory: {}\n", setting->memory.to_text());
+  Diagnostics ignored;  // none: the setting was found with the same deployment
+  warn_of_pair(deployment_of(answers, setting->gpus, ignored), *setting);
+  if (const std::string table = own_table(answers); !table.empty())
+    print_output("acceptance: published table {}\n", table);
+  else
+    print_output("acceptance: assumed, because no table is published for this pair\n");
   write_whole_file(kOwnConfig, own_config(answers, *setting));
   print_output("wrote {0}; try: specsim check {0}, specsim plan {0}\n", kOwnConfig);
   return ExitCode::fine;

@@ -166,6 +166,8 @@ ExitCode plan_command(const std::vector<std::string>& arguments) {
     if (const std::string taken = taken_of(options.workload, recorded); !taken.empty())
       print_output("the models of the table: {}\n", taken);
   }
+  if (std::any_of(planned.begin(), planned.end(), [](const plan::Planned& one) { return one.curve.assumed; }))
+    print_output("ASSUMED (pair.assumed of the config): how often drafts are accepted; nothing is known of this pair\n");
   for (const spec::Experiment& one : experiments)
     for (const std::string& left_out : one.left_out) print_output("omitted: {}\n", left_out);
   if (options.verbose)

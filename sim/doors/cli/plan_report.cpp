@@ -38,6 +38,9 @@ std::string described(const cost::ModelShape& model) {
   return model.name + (how.empty() ? "" : fmt::format(" ({})", fmt::join(how, ", ")));
 }
 
+// Before the user's acceptance, next to the one that pays just so.
+const char* own_word(const AcceptanceCurve& curve) { return curve.assumed ? "assumed" : "yours"; }
+
 void print_setting(const plan::Planned& planned) {
   const spec::Cell& cell = *planned.cell;
   const std::string load = fmt::format("batch {:g}, context {:g}", cell.workload.batch, cell.workload.context);
@@ -197,17 +200,20 @@ void print_answer(const plan::Planned& planned, const Advice& advice) {
   }
   const auto& even = plan.best > 0 ? advice.break_even_chosen : advice.break_even;
   std::string carries = limit_text(advice.by_batch);
-  carries += fmt::format("{}{}", carries.empty() ? "" : "; ",
-                         even ? fmt::format("break-even alpha {:.2f} at draft length {}, yours {:.2f}", even->alpha,
-                                            even->draft_length, planned.curve.equivalent_alpha(even->draft_length))
-                              : "even a draft with acceptance 1 loses");
+  carries +=
+      fmt::format("{}{}", carries.empty() ? "" : "; ",
+                  even ? fmt::format("break-even alpha {:.2f} at draft length {}, {} {:.2f}", even->alpha, even->draft_length,
+                                     own_word(planned.curve), planned.curve.equivalent_alpha(even->draft_length))
+                       : "even a draft with acceptance 1 loses");
   print_words(carries);
   const cost::Deployment* const served = planned.cell->cost().deployment();
   const double gpus = served != nullptr ? plan::gpus_of(*served) : 1.0;
-  if (const plan::EngineCommand* const start = start_command(planned, advice))
+  if (const plan::EngineCommand* const start = start_command(planned, advice)) {
     print_output("start{}: {}\n", gpus > 1.0 ? fmt::format(" on {:g} GPUs", gpus) : "",
                  start->command.empty() ? fmt::format("{} cannot run this plan: {}", start->engine, start->notes.front())
                                         : start->command);
+    print_needs(*start);
+  }
   const plan::Gain& gain = plan.best > 0                          ? best.gain
                            : plan::fastest_draft(plan) != nullptr ? plan::fastest_draft(plan)->gain
                                                                   : best.gain;
@@ -307,9 +313,9 @@ void print_break_even(const Advice& advice, const AcceptanceCurve& curve) {
   const auto& any = advice.break_even;
   const auto& own = advice.plan.best > 0 ? advice.break_even_chosen : any;
   if (!own) return;
-  print_output("break-even alpha: {:.4f} at draft length {}{}; yours {:.4f}\n", own->alpha, own->draft_length,
+  print_output("break-even alpha: {:.4f} at draft length {}{}; {} {:.4f}\n", own->alpha, own->draft_length,
                any && any->draft_length != own->draft_length ? fmt::format(", {:.4f} at {}", any->alpha, any->draft_length) : "",
-               curve.equivalent_alpha(own->draft_length));
+               own_word(curve), curve.equivalent_alpha(own->draft_length));
 }
 
 void print_margins(const Plan& plan, const AcceptanceCurve& curve) {
@@ -431,8 +437,9 @@ void print_commands(const std::vector<plan::EngineCommand>& commands, double gpu
   report::Table table({{"", Align::left, "engine"}, {"", Align::left, "command"}}, {.indent = 2, .headless = true});
   for (const plan::EngineCommand& own : commands) {
     table.add({own.engine, own.command.empty() ? "no: " + own.notes.front() : own.command});
-    for (const std::string& note : own.notes)
-      if (!own.command.empty()) table.add({"", "(" + note + ")"});
+    if (own.command.empty()) continue;
+    for (const std::vector<std::string>* const list : {&own.needs, &own.notes})
+      for (const std::string& note : *list) table.add({"", "(" + note + ")"});
   }
   print_output("start a server{} with\n{}", gpus > 1.0 ? fmt::format(" on {:g} GPUs", gpus) : "",
                table.text());  // not wrapped, so that they can be copied
@@ -460,6 +467,11 @@ void print_servers(const std::vector<plan::Planned>& planned) {
 
 }  // namespace
 
+void print_needs(const plan::EngineCommand& command) {
+  if (command.command.empty()) return;
+  for (const std::string& need : command.needs) print_words(fmt::format("({})", need));
+}
+
 void print_advice(const plan::Planned& planned, const Advice& advice, bool verbose) {
   const bool in_seconds = planned.cell->cost().in_seconds();
   const cost::Deployment* const deployment = planned.cell->cost().deployment();
@@ -474,7 +486,8 @@ void print_advice(const plan::Planned& planned, const Advice& advice, bool verbo
                             advice.plan.points.size() - 1));
   print_assumed(planned.curve, advice.plan);
   if (planned.cell->cost().most_drafts() == planned.curve.longest())
-    print_output("(no longer draft is tried: the drafter drafts at most {} tokens)\n", planned.curve.longest());
+    print_output("(no longer draft is tried: {} drafts at most {} tokens)\n",
+                 deployment != nullptr && deployment->draft ? deployment->draft->name : "the drafter", planned.curve.longest());
   print_margins(advice.plan, planned.curve);
   print_sensitivities(advice);
   print_spending(planned, advice.plan);

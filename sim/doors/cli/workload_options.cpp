@@ -5,6 +5,7 @@
 #include "sim/foundation/base/error.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
@@ -121,15 +122,18 @@ void add_workload_options(CommandLine& line, WorkloadOptions& options) {
   line.add(
       {{"set", options.configs.sets, "PATH=VALUE replaces a value of the config"},
        {"seed", options.configs.seed, "replaces the config's seed"},
-       {"hardware", options.hardware, "the GPU: a name (specsim list hardware) or a file"},
-       {"target", options.target,
-        "the target model: a name (specsim list model), a file, or a Hugging Face config.json or its folder"},
-       {"draft", options.draft,
-        "the draft model, as --target, or {preset: NAME, dtype: fp8}; none: n-grams, or heads inside the target"},
+       Option("hardware", options.hardware, "the GPU: a name (specsim list hardware) or a file").assumes(plan::kDefaultHardware),
+       Option("target", options.target,
+              "the target model: a name (specsim list model), a file, or a Hugging Face config.json or its folder")
+           .assumes(plan::kDefaultTarget),
+       Option("draft", options.draft,
+              "the draft model, as --target, or {preset: NAME, dtype: fp8}; none: n-grams, or heads inside the target")
+           .assumes(plan::kDefaultDraft),
        {"draft-hardware", options.draft_hardware, "a separate GPU for the draft, as --hardware; default: it shares the target's"},
        {"draft-link-us", options.draft_link_us, config::between(0, 1e9),
         "latency one way, in microseconds, between --draft-hardware and the target's GPU; default: 0, two GPUs of one machine"},
-       {"context", options.contexts, workload_interval("context_length"), "cached tokens per sequence"},
+       Option("context", options.contexts, workload_interval("context_length"), "cached tokens per sequence")
+           .assumes(std::to_string(plan::kDefaultContext)),
        {"tensor-parallel", options.tensor_parallel, kChange, "GPUs that share the target"},
        {"draft-tensor-parallel", options.draft_tensor_parallel, kChange,
         "GPUs that share the draft; default: as many as share the target, which engines require"},
@@ -171,18 +175,27 @@ void warn_of_missing_draft(const WorkloadOptions& options, const RecordedPair& r
                             in_braces(recorded.draft) ? "a model" : recorded.draft));
 }
 
-std::string published_for(const std::string& named_target, const std::optional<std::string>& draft) {
+std::vector<std::string> published_tables(const std::string& named_target, const std::string& draft) {
   const auto own = [](const std::string& model) { return cost::own_name(cost::PresetKind::model, model); };
   const std::string target = own(named_target);
-  std::string list;
+  std::vector<std::string> list;
   for (const cost::Preset& one : cost::presets()) {
     if (one.kind != cost::PresetKind::acceptance) continue;
     const RecordedPair recorded =
         recorded_pair(spec::named_acceptance_table(one.name, {"--acceptance", 0, 0}, spec::Contexts::several));
-    if (recorded.target.empty() || own(recorded.target) != target || !draft || own(recorded.draft) != own(*draft)) continue;
-    list += fmt::format("{}--acceptance {}", list.empty() ? "" : ", ", one.name);
+    if (!recorded.target.empty() && own(recorded.target) == target && own(recorded.draft) == own(draft))
+      list.emplace_back(one.name);
   }
-  return list.empty() ? "" : "; published for this pair: " + list;
+  return list;
+}
+
+std::string published_for(const std::string& target, const std::optional<std::string>& draft) {
+  if (!draft) return "";
+  const std::vector<std::string> tables = published_tables(target, *draft);
+  if (!tables.empty()) return fmt::format("; published for this pair: --acceptance {}", fmt::join(tables, ", --acceptance "));
+  // N-grams depend on the text more than on the target, and these tables name none.
+  if (*draft == "none") return "; published for n-grams: --acceptance ngram-code-edits, --acceptance ngram-maths";
+  return "";
 }
 
 std::string assumptions(const WorkloadOptions& options, const RecordedPair& recorded) {

@@ -23,7 +23,9 @@ struct RecordedPair {
   bool one_pass = false;  // all drafts of a round came from one pass
 };
 RecordedPair recorded_pair(const spec::AcceptanceTable& table);
-// "; published for this pair: --acceptance NAME", or "" where no table is of these models.
+// Names of the acceptance tables that are published for a target and its draft ("none": n-grams).
+std::vector<std::string> published_tables(const std::string& target, const std::string& draft);
+// "; published for this pair: --acceptance NAME", or, for n-grams, those of other targets; "" where there is no table.
 std::string published_for(const std::string& target, const std::optional<std::string>& draft);
 
 // The options of a workload.
@@ -36,8 +38,8 @@ struct WorkloadOptions {
   std::optional<double> draft_link_us;
   std::vector<std::int64_t> batches;  // empty: not given
   std::vector<std::int64_t> contexts;
-  std::optional<double> tensor_parallel;
-  std::optional<double> draft_tensor_parallel;
+  std::optional<std::int64_t> tensor_parallel;
+  std::optional<std::int64_t> draft_tensor_parallel;
   std::optional<std::string> dtype;
   std::optional<double> weight_bits;
   std::optional<double> kv_bits;

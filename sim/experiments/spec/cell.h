@@ -117,6 +117,7 @@ struct Cell {
   std::string method_text;          // drafter, policy and verifier as in the config, for tables
   std::uint64_t pairing_group = 0;  // equal for cells that differ only in decode and cost
   std::string preparation_key;      // equal for cells that share prepared tables
+  bool assumed_acceptance = false;  // pair.assumed
   std::string simulation_key;       // equal for cells with the same counts, which differ only in cost
 
   [[nodiscard]] const ChainMethod* chain() const { return std::get_if<ChainMethod>(&method); }

@@ -470,6 +470,7 @@ Cell read_cell(const Value& config, ReadCache& cache, Diagnostics& diagnostics) 
   if (pair != nullptr) {
     const config::Arguments arguments = config::read_arguments(*pair, pair_parameters(), {}, "pair", diagnostics);
     if (arguments.has("vocab")) cell.vocab = static_cast<int>(arguments.integer("vocab"));
+    if (arguments.has("assumed")) cell.assumed_acceptance = arguments.boolean("assumed");
   }
   read_context(top.value("context"), pair != nullptr ? *pair : nothing, cache, cell, diagnostics);
 

@@ -60,7 +60,13 @@ const std::vector<Parameter>& pair_parameters() {
        "{temperature, top_k, top_p, min_p}, applied in that order; the distribution that is verified is the one after them",
        {},
        {}},
-      {"draft_sampling", Type::value, "{}", "like target_sampling, for the draft's distribution", {}, {}}};
+      {"draft_sampling", Type::value, "{}", "like target_sampling, for the draft's distribution", {}, {}},
+      {"assumed",
+       Type::boolean,
+       "false",
+       "nothing is known of how often these drafts are accepted: plan prints the acceptance as assumed",
+       {},
+       {}}};
   return parameters;
 }
 
