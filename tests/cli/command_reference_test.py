@@ -55,6 +55,19 @@ for name, command in commands.items():
 plan = {option["name"]: option for option in commands["plan"]["options"]}
 expect("types of plan", (plan["--alpha"]["type"], plan["--longest"]["type"], plan["--batch"]["type"], plan["--verbose"]["type"]) == ("number", "integer", "integers", "flag"))
 expect("limits of plan", (plan["--longest"]["minimum"], plan["--tensor-parallel"]["minimum"]) == (1, 1))
+expect("integers of plan", (plan["--tensor-parallel"]["type"], plan["--draft-tensor-parallel"]["type"]) == ("integer", "integer"))
+# Values that plan assumes, as its line ASSUMED prints them.
+assumed = dict(re.findall(r"(--\S+) (\S+)", re.search(r"^ASSUMED \(defaults\): (.*)$", run("plan", "--alpha", "0.7")[1], re.MULTILINE).group(1)))
+expect(f"defaults of plan {assumed}", len(assumed) == 4 and all(str(plan[name]["default"]) == value for name, value in assumed.items()))
+# Options that are marked as required are those that the command asks for, and no others.
+for name, needed in (("pass", {"--hardware", "--model"}), ("choose", {"--target", "--hardware"}), ("merge", {"--out"}), ("kernels", {"--out"}), ("plan", set())):
+    expect(f"{name}: required", {one["name"] for one in commands[name]["options"] if one.get("required")} == needed)
+    if needed:
+        expect(f"{name}: {run(name, 'x')[2]}", run(name, *(["x"] if name in ("merge", "kernels") else []))[2].strip().split(" needs ")[1].split(";")[0] in needed)
+# Every form that the reference lists for a command is one that it takes.
+for name in ("cluster", "plot", "plan"):
+    allowed = next(one["allowed"] for one in commands[name]["options"] if one["name"] == "--format")
+    expect(f"{name}: json", ("json" in allowed) == ('--format: "json", allowed' not in run(name, "x", "--format", "json")[2]))
 expect("names of plan", {"h100-sxm", "rtx-3090"} <= set(plan["--hardware"]["names"]))
 
 # The output of commands fits the schema; an object without its tables must not.

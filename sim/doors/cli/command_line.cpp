@@ -132,7 +132,8 @@ CommandInfo CommandLine::info() const {
   CommandInfo info{usage_, examples_, words_ != nullptr, {}};
   for (const Option& one : options_)
     info.options.push_back({one.name_, one.values_ != Option::Values::none, one.values_ == Option::Values::several, one.fallback_,
-                            one.help_, one.values_ == Option::Values::none ? "flag" : one.type_, one.interval_, one.words_});
+                            one.help_, one.values_ == Option::Values::none ? "flag" : one.type_, one.interval_, one.words_,
+                            std::find(needed_.begin(), needed_.end(), one.name_) != needed_.end()});
   return info;
 }
 
@@ -196,8 +197,9 @@ bool CommandLine::read(const std::vector<std::string>& arguments) {
     throw BadInput({"", 0, 0}, fmt::format("{} is given without an option, allowed: {}",
                                            config::quote_for_message(texts_[words].front()), usage_));
   for (const Option& one : options_)
-    if (const auto texts = texts_.find(one.name_); texts != texts_.end())
+    if (const auto texts = texts_.find(one.name_); texts != texts_.end() && (given(one.name_) || !one.assumed_))
       for (const std::string& text : texts->second) one.take_(text, "--" + one.name_);
+  for (const std::string& option : needed_) require(option);
   return true;
 }
 

@@ -55,6 +55,13 @@ class Option {
     for (const auto& [word, meaning] : words) words_.push_back(word);
   }
 
+  // The value that the command assumes where the option is not given; its variable stays empty. --help shows it.
+  Option&& assumes(std::string value) && {
+    fallback_ = std::move(value);
+    assumed_ = true;
+    return std::move(*this);
+  }
+
  private:
   using Take = std::function<void(const std::string& text, const std::string& option)>;
   enum class Values { none, one, several };
@@ -130,6 +137,7 @@ class Option {
   std::string help_;
   std::string fallback_;
   Values values_;
+  bool assumed_ = false;  // fallback_ is for --help only
   Take take_;
   const char* type_ = "text";
   std::optional<config::Interval> interval_;
@@ -155,6 +163,7 @@ struct OptionInfo {
   std::string type;  // flag, text, word, number, integer; numbers and integers: several, with commas between
   std::optional<config::Interval> interval;  // of a number
   std::vector<std::string> words;            // that are allowed
+  bool required = false;
 };
 struct CommandInfo {
   std::string usage;
@@ -170,6 +179,9 @@ class CommandLine {
   // Declares words without a dash, and their name in messages and checks. Without this call there may be none.
   void add_words(const std::string& name, std::vector<std::string>& into);
   void add(std::initializer_list<Option> options) { options_.insert(options_.end(), options); }
+
+  // Declares options without which read() rejects the command line.
+  void needs(std::vector<std::string> options) { needed_ = std::move(options); }
 
   // Reads the arguments into the variables of the options. With --help it prints usage, options and examples, and returns false.
   // Throws BadInput.
@@ -197,6 +209,7 @@ class CommandLine {
   std::string words_name_;
   std::vector<std::string>* words_ = nullptr;
   std::vector<Option> options_;
+  std::vector<std::string> needed_;
   std::set<std::string> given_;
   std::map<std::string, std::vector<std::string>> texts_;  // [option], including defaults
 };

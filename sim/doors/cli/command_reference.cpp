@@ -28,6 +28,7 @@ Node default_of(const OptionInfo& option) {
 Node option_json(const OptionInfo& option, const std::vector<NamedPart>& parts) {
   Node json = {{"name", "--" + option.name}, {"type", option.type}};
   if (option.type != "flag") json["default"] = default_of(option);
+  if (option.required) json["required"] = true;
   if (option.repeats) json["repeats"] = true;
   if (option.interval) {
     const config::Interval& allowed = *option.interval;
@@ -43,7 +44,10 @@ Node option_json(const OptionInfo& option, const std::vector<NamedPart>& parts) 
 Node command_json(const Command& command, const std::vector<NamedPart>& parts) {
   const CommandInfo info = command_info(command);
   Node options = Node::array();
-  for (const OptionInfo& option : info.options) options.push_back(option_json(option, parts));
+  for (const OptionInfo& option : info.options) {
+    options.push_back(option_json(option, parts));
+    if (command.name == "cluster" && option.name == "format") options.back()["allowed"] = {"table"};  // its script prints text
+  }
   return {{"name", command.name},      {"summary", command.summary},    {"usage", info.usage},
           {"words", info.takes_files}, {"options", std::move(options)}, {"examples", info.examples}};
 }

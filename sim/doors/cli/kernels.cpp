@@ -248,9 +248,9 @@ ExitCode kernels_command(const std::vector<std::string>& arguments) {
        {"engine", engine_name, "engine for estimates of whole steps, instead of the table's: a name or a .yaml file"},
        {"hardware", hardware, read_texts,
         "your own GPU files, separated by commas: for rows whose gpu is the file, its name without .yaml, or the name in it"}});
+  line.needs({"out"});
   if (!line.read(arguments)) return ExitCode::fine;
   line.require("table", "a table of measured kernels");
-  line.require("out");
   if (paths.size() > 1) throw BadInput({paths[1], 0, 0}, "a second table, allowed: one at a time");
   const std::string& path = paths.front();
   line.check({{"hardware", {}, {"fit"}, "fits GPUs of configs/hardware"}});

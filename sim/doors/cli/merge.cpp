@@ -175,8 +175,8 @@ ExitCode merge_command(const std::vector<std::string>& arguments) {
   line.add_words("shard-dir", named);
   line.add({{"out", out, "directory for the joined data.csv, counts.csv and manifest.yaml"},
             {"force", force, "delete an unfinished run in --out, and replace another run's results or other files there"}});
+  line.needs({"out"});
   if (!line.read(arguments)) return ExitCode::fine;
-  line.require("out");
   if (named.empty()) throw BadInput({"", 0, 0}, "specsim merge needs the directories of the shards");
   const std::vector<std::string> directories = shard_directories(named, out);
   std::error_code ignored;

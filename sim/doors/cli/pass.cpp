@@ -252,8 +252,8 @@ ExitCode pass_command(const std::vector<std::string>& arguments) {
       "  specsim pass --hardware rtx-4090 --model eagle-head-7b --role draft --tokens 1\n"
       "  specsim pass --hardware h200-sxm --model deepseek-v3 --tensor-parallel 8 --dtype fp8_block --tokens 4 --explain\n");
   add_pass_options(line, options);
+  line.needs({"hardware", "model"});
   if (!line.read(arguments)) return ExitCode::fine;
-  for (const char* option : {"hardware", "model"}) line.require(option);
   const std::vector<std::string> products = {"products-only"};
   const std::string alone = "excludes attention and LM head";
   line.check({{"context", {}, products, alone},

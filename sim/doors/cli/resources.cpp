@@ -1,5 +1,6 @@
 #include "sim/doors/cli/resources.h"
 
+#include "sim/doors/cli/output_form.h"
 #include "sim/doors/cli/stop.h"
 #include "sim/foundation/base/error.h"
 #include "sim/foundation/base/exit_code.h"
@@ -8,14 +9,17 @@
 #include <spawn.h>
 #include <sys/auxv.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -149,19 +153,31 @@ int run_script(const std::string& script, const std::vector<std::string>& argume
   posix_spawnattr_init(&own_group);
   posix_spawnattr_setflags(&own_group, POSIX_SPAWN_SETPGROUP);
   posix_spawnattr_setpgroup(&own_group, 0);
+  // Text of the script becomes text of the document that --format asks for.
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> printed(for_machines() ? std::tmpfile() : nullptr, std::fclose);
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  if (printed != nullptr) posix_spawn_file_actions_adddup2(&files, fileno(printed.get()), STDOUT_FILENO);
   pid_t child = 0;
-  int error = posix_spawn(&child, own.c_str(), nullptr, &own_group, argv.data(), environment.data());
+  int error = posix_spawn(&child, own.c_str(), &files, &own_group, argv.data(), environment.data());
   std::string any = "python3";
   if (error == ENOENT) {
     argv.front() = any.data();
-    error = posix_spawnp(&child, any.c_str(), nullptr, &own_group, argv.data(), environment.data());
+    error = posix_spawnp(&child, any.c_str(), &files, &own_group, argv.data(), environment.data());
   }
   posix_spawnattr_destroy(&own_group);
+  posix_spawn_file_actions_destroy(&files);
   if (error != 0) throw IoError(std::string("python3 cannot be started: ") + std::strerror(error));
   const bool was_stopped = wait_for(child, flag);
   int status = 0;
   while (waitpid(child, &status, 0) < 0)
     if (errno != EINTR) throw IoError(std::string("python3 cannot be waited for: ") + std::strerror(errno));
+  if (printed != nullptr) {
+    std::rewind(printed.get());
+    std::array<char, 4096> piece{};
+    while (const std::size_t size = std::fread(piece.data(), 1, piece.size(), printed.get()))
+      print_output("{}", std::string_view(piece.data(), size));
+  }
   if (WIFEXITED(status) && (WEXITSTATUS(status) == 0 || !was_stopped)) return WEXITSTATUS(status);
   return was_stopped ? static_cast<int>(ExitCode::interrupted) : 1;
 }
