@@ -17,6 +17,13 @@ def plan(*options):
     return done.stdout
 
 
+def said(*words, status=0):
+    """All that a command prints, as one line."""
+    done = subprocess.run([os.environ.get("SPECSIM", "build/specsim"), *words], capture_output=True, text=True, check=False)
+    assert done.returncode == status, done.stdout + done.stderr
+    return " ".join((done.stdout + done.stderr).split())
+
+
 def flags(*options):
     head, *tail = re.split(r"start a server(?: on \d+ GPUs)? with\n", plan(*options))
     assert tail, head
@@ -52,6 +59,38 @@ def main():
     assert "ASSUMED" not in text, text
     text = plan(*large, "--draft-tensor-parallel", "1")
     assert "drafted by llama-3.2-1b on" in text and "plan again with --draft-tensor-parallel 4" in text, text
+
+    # Drafts end at the block that a drafter was trained on. Mutant: 13 at this load.
+    for drafter, block in (("dspark-qwen3-8b", 7), ("dflash-qwen3-8b", 15)):
+        text = plan("--hardware", "h100-sxm", "--target", "qwen3-8b", "--draft", drafter, "--alpha", "0.9", "--batch", "4", "--context", "2048", "--longest", "24")
+        lengths = [int(length) for length in re.findall(r"^ +(\d+) +\d+\.\d{4} ", text, re.MULTILINE)]
+        assert max(lengths) == block and f"(no longer draft is tried: {drafter} drafts at most {block} tokens)" in text, text
+
+    # What decides whether a server starts is printed without --verbose too.
+    for options, need in ((["--target", "qwen3-14b", "--draft", "qwen3-0.6b", "--dtype", "q4_k_m"], "(GGUF files need its plug-in vllm-gguf-plugin"),
+                          (["--target", "llama-3-8b", "--draft", "none", "--context", "16000"], "longer than the model's own limit"),
+                          (["--target", "llama-3.1-70b", "--tensor-parallel", "16", "--draft", "none"], "(it runs on 2 machines with 8 GPUs each")):
+        text = said("plan", "--hardware", "h100-sxm", "--engine", "vllm", "--alpha", "0.8", *options)
+        assert need in text and "start" in text, text
+
+    # Messages name what to do.
+    for options, parts in ((["--dtype", "awq", "--alpha", "0.7"], ['weights is "awq", use int4 instead; allowed: ']), (["--dtype", "gptq", "--alpha", "0.7"], ["use int4 instead"]),
+                           (["--dtype", "fp4", "--alpha", "0.7"], ['weights is "fp4", use nvfp4 or mxfp4 instead']),
+                           (["--target", "llama-3.1-70b", "--alpha", "0.7"], ["allowed: 4 GPUs (--tensor-parallel 4, or"]),
+                           (["--batch", "100", "--context", "8192", "--alpha", "0.7"], ["allowed: at most 49 sequences, 2 GPUs (--tensor-parallel 2, or"]),
+                           ([], ["published for n-grams: --acceptance ngram-code-edits, --acceptance ngram-maths"])):
+        target = [] if "--target" in options else ["--target", "llama-3.1-8b"]
+        text = said("plan", "--hardware", "h100-sxm", "--draft", "none", *target, *options, status=2)
+        assert all(part in text for part in parts), text
+    # The batch that the message names fits, and the next one does not.
+    fits = ["--hardware", "h100-sxm", "--target", "llama-3.1-8b", "--draft", "none", "--context", "8192", "--alpha", "0.7"]
+    plan(*fits, "--batch", "49")
+    assert "at most 49 sequences" in said("plan", *fits, "--batch", "50", status=2)
+
+    # compare prints that trees are left out where the table has one rate per depth.
+    for table, trees in (("eagle3-llama-3.1-8b-chat", False), ("medusa-vicuna-7b", True)):
+        text = said("compare", "--hardware", "h100-sxm", "--acceptance", table, "--batches", "8", "--rounds", "2048")
+        assert ("Each tree is the best of its size" in text) == trees and ("Trees are left out" in text) != trees and ("tree_" in text) == trees, text
 
     text = plan("--target", "qwen2.5-7b", "--draft", "qwen2.5-0.5b", "--alpha", "0.6")
     assert text.startswith("ASSUMED (defaults): --hardware h100-sxm --context 2048\n"), text

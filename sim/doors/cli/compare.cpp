@@ -7,6 +7,7 @@
 #include "sim/answers/plan/table_trees.h"
 #include "sim/doors/cli/command.h"
 #include "sim/doors/cli/options.h"
+#include "sim/doors/cli/plan_report.h"
 #include "sim/doors/cli/result_files.h"
 #include "sim/doors/cli/stated_acceptance.h"
 #include "sim/doors/cli/stop.h"
@@ -120,6 +121,7 @@ void print_start(const Ranking& ranking) {
          plan::engine_commands(*deployment, cell.draft_length(), cell.workload.batch, cell.workload.context)) {
       if (own.command.empty() || !own.engine.starts_with(plan::server_of(deployment->engine))) continue;
       print_output("  start rank {} with {}: {}\n", rank, own.engine, own.command);
+      print_needs(own);
       return;
     }
     return;
@@ -208,7 +210,7 @@ std::string of_selection(const spec::AcceptanceTable& table) {
 }
 
 // Prints the assumptions on which the ranking of the built-in methods depends.
-void print_assumptions(const WorkloadOptions& options, const BuiltIn& built_in, const std::string& cost) {
+void print_assumptions(const WorkloadOptions& options, const BuiltIn& built_in, const std::string& cost, bool trees) {
   if (const std::string assumed = assumptions(options, built_in.recorded()); !assumed.empty())
     print_output("ASSUMED (defaults): {}\n", assumed);
   warn_of_missing_draft(options, built_in.recorded());
@@ -217,11 +219,14 @@ void print_assumptions(const WorkloadOptions& options, const BuiltIn& built_in, 
   if (!built_in.table.acceptance.empty()) {
     const std::vector<std::vector<double>>& rows = built_in.table.acceptance;
     const std::string words = fmt::format(
-        "This ranking holds for acceptance by depth and rank as in the table, independent from round to round{}. Each "
-        "tree is the best of its size, with all depths of the table or, if that is faster at a batch, fewer. Real "
-        "trees accept in clusters: a text that is easy at one depth is easy at the "
-        "next.{}{}{}",
-        built_in.table.origin().empty() ? "" : fmt::format(": {}", built_in.table.origin()), of_selection(built_in.table),
+        "This ranking holds for acceptance by depth and rank as in the table, independent from round to round{}. {}{}{}{}",
+        built_in.table.origin().empty() ? "" : fmt::format(": {}", built_in.table.origin()),
+        trees ? "Each tree is the best of its size, with all depths of the table or, if that is faster at a batch, fewer. Real "
+                "trees accept in clusters: a text that is easy at one depth is easy at the next."
+        : built_in.table.one_pass
+            ? "Trees are left out: one pass drafts the whole chain, and the table has no tree of such a pass."
+            : "Trees are left out: the table has one rate per depth, and a tree needs those of the second-likeliest tokens too.",
+        of_selection(built_in.table),
         built_in.table.note.empty() ? "" : fmt::format(" Its figures are derived {}.", built_in.table.note),
         rows.size() == 1 ? " The table has one depth, so no method drafts more than one level. For a vector "
                            "that holds at every depth, the file must state this: {acceptance: [[...]], depths: 16}."
@@ -408,7 +413,9 @@ ExitCode compare_command(const std::vector<std::string>& arguments) {
     print_error("stopped before the end; nothing was kept\n");
     return ExitCode::interrupted;
   }
-  if (!line.given("config")) print_assumptions(options.workload, built_in, experiments.front().config.sections.at("cost"));
+  const bool trees =
+      std::any_of(cells.begin(), cells.end(), [](const spec::Cell* cell) { return plan::tree_of(*cell) != nullptr; });
+  if (!line.given("config")) print_assumptions(options.workload, built_in, experiments.front().config.sections.at("cost"), trees);
   print_rankings(rankings, experiments, draws);
   if (folder) {
     folder->write("ranking.csv", plan::ranking_csv(rankings));

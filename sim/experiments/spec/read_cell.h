@@ -61,6 +61,8 @@ void probe(const std::vector<Cell>& cells, Diagnostics& diagnostics);
 
 // The memory that the cell's models and caches need on the GPUs, if that is too much; nullopt if it fits or is unknown.
 std::optional<cost::MemoryBudget> misfit(const Cell& cell);
+// The changes that make such a cell fit: fewer sequences, more GPUs, with their numbers.
+std::string ways_to_fit(const Cell& cell);
 // The largest number of cached tokens of a sequence.
 double most_context(const Cell& cell);
 

@@ -66,9 +66,8 @@ void check_memory(Experiment& experiment, Misfits misfits, Diagnostics& diagnost
   const std::string which =
       cells.size() == 1 ? "" : fmt::format("{} of {} cells do not fit the GPU; the smallest: ", misfit_count, cells.size());
   diagnostics.add(least->places.cost,
-                  fmt::format("{}batch {:g} at context {:g} needs more memory than there is ({}), allowed: fewer sequences, "
-                              "shorter contexts, fewer bits, or more tensor_parallel",
-                              which, least->workload.batch, most_context(*least), of_least.to_text()));
+                  fmt::format("{}batch {:g} at context {:g} needs more memory than there is ({}), allowed: {}", which,
+                              least->workload.batch, most_context(*least), of_least.to_text(), ways_to_fit(*least)));
 }
 
 // An axis is one key, including its dots.

@@ -11,6 +11,7 @@
 #include <array>
 #include <cmath>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -96,6 +97,10 @@ const TypePair* pair_of(const std::string& weights, const std::string& activatio
   return nullptr;
 }
 
+// Methods of quantisation and other words for types, and ours.
+constexpr std::array<std::array<std::string_view, 2>, 5> kMethods = {
+    {{"awq", "int4"}, {"gptq", "int4"}, {"marlin", "int4"}, {"w4a16", "int4"}, {"fp4", "nvfp4 or mxfp4"}}};
+
 // A word, WEIGHTS/ACTIVATIONS, or a number of bits.
 std::optional<StoredType> stored_type(const std::string& text, const std::string& activations) {
   const std::size_t slash = text.find('/');
@@ -174,7 +179,11 @@ void read_element_types(const config::Value& dtype, ModelShape& shape, Diagnosti
   const TypePair by_bits{"", "", "", number.value_or(16.0)};  // of formats without a word
   const TypePair* pair = number && *number >= 1.0 && *number <= 32.0 ? &by_bits : pair_of(weights, activations);
   if (pair == nullptr && pair_of(weights, "") == nullptr) {
-    diagnostics.add(a.where("weights"), config::unknown_name("weights is", weights, weight_words()) + ", or a number of bits");
+    const auto other = std::find_if(kMethods.begin(), kMethods.end(), [&](const auto& one) { return one[0] == weights; });
+    const std::string words = other == kMethods.end() ? config::unknown_name("weights is", weights, weight_words())
+                                                      : fmt::format("weights is \"{}\", use {} instead; allowed: {}", weights,
+                                                                    (*other)[1], fmt::join(weight_words(), ", "));
+    diagnostics.add(a.where("weights"), words + ", or a number of bits");
     return;
   }
   if (pair == nullptr) {
