@@ -8,6 +8,7 @@ import contextlib
 import csv
 import importlib
 import io
+import json
 import os
 import re
 import shutil
@@ -109,6 +110,9 @@ with tempfile.TemporaryDirectory() as scratch:
     picture = folder / "data.png"
     mine = picture.read_bytes()
     expect("a picture of its own is drawn again", run("plot", folder)[0] == 0 and picture.read_bytes() == mine)
+    # One object, with the script's text in it. Mutant: the script prints before it.
+    status, text, _ = run("plot", folder, "--format", "json")
+    expect(f"plot --format json: {text}", status == 0 and text.startswith("{") and any(f"wrote {picture}" in line for line in json.loads(text)["text"]))
     picture.write_text("mine")
     refused("somebody's text", run("plot", folder), f"{picture}: is no picture that specsim drew", "--force")
     expect("somebody's text is lost", picture.read_text() == "mine")
