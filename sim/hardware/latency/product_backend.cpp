@@ -14,6 +14,12 @@ namespace {
 // spread is the standard deviation of their logarithms.
 constexpr double kShare = 0.06;
 constexpr double kShareSpread = 0.45;
+// Time just beyond the kernel's most rows, where a matrix kernel with wide tiles takes over, relative to the time at its most
+// rows, and the spread of its logarithm: the geometric mean of public measurements. Vulkan takes 1.5, 2.1 and 7 times as long
+// over 9 to 12 rows as over 8 (AMD's graphics in processors, Arc B70). Metal takes .6 of this estimate for 8 rows (M3 Max,
+// llama.cpp issue 4624).
+constexpr double kBeyond = 1.8;
+constexpr double kBeyondSpread = 0.8;
 
 }  // namespace
 
@@ -34,14 +40,14 @@ std::optional<double> BackendProduct::seconds(const ProductWork& work) const {
   const double rows = std::ceil(work.rows);
   const Parts few = parts(work, std::min(rows, most_rows_));
   const double time = std::hypot(few.reading, few.arithmetic);
-  return rows <= most_rows_ ? time : std::max(time, calibrated_.seconds(work).value_or(0.0));
+  return rows <= most_rows_ ? time : std::max(kBeyond * time, calibrated_.seconds(work).value_or(0.0));
 }
 
 KernelError BackendProduct::error(const ProductWork& work) const {
   const KernelError one = calibrated_.error(work);
   const double rows = std::ceil(work.rows);
   if (rows <= 1.0) return one;
-  if (rows > most_rows_) return {one.shape, one.common, kShareSpread};
+  if (rows > most_rows_) return {one.shape, one.common, kBeyondSpread};
   const auto weight = [&](double n) {
     const Parts time = parts(work, n);
     return hypot_weight(time.arithmetic, time.reading);

@@ -82,7 +82,7 @@ class CalibratedProduct final : public Kernel<ProductWork> {
 
 // Quantised weights under llama.cpp's Vulkan, ROCm and Metal, over few rows: weights are read once, while plain cores multiply
 // each row. AMD's and Intel's plain cores multiply int8 (dp4a). Apple's do not, so that their rate is a fraction and rows are
-// paid almost one by one. Over more rows than the kernel takes, the calibrated product, which is assumed to be no faster.
+// paid almost one by one. Over more rows than this kernel takes, another one, whose step is only roughly known.
 class BackendProduct final : public Kernel<ProductWork> {
  public:
   BackendProduct(const Hardware& hardware, const Engine& engine, const CalibratedProduct& calibrated)
