@@ -204,7 +204,7 @@ LINES = [
     (["plan", "--alpha", "0.5", "--longest", "2.7"], '--longest: "2.7", allowed: an integer in [1, 64]'),
     (["plan", "--position-rates", "0.7,"], '--position-rates: "0.7,", allowed: values with commas between'),
     (["plan", "--alpha", "0.5", "--tensor-parallel", "4.9"],
-     "--tensor-parallel: "4.9", allowed: an integer in [1, 64]"),
+     '--tensor-parallel: "4.9", allowed: an integer in [1, 64]'),
     (["plan", "--alpha", "0.5", "--set", "cost.target.weight_bits=8", "--target", "llama-2-7b"],
      '--set cost.target.weight_bits: given together with --target, which sets cost.target, allowed: one of them'),
     (["plan", "--alpha", "0.5", "--set", "cost.target=llama-2-7b", "--tensor-parallel", "2"],
