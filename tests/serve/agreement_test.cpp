@@ -76,21 +76,21 @@ TEST_CASE("the roofline gives a server's round and a plan's round the same laten
 }
 
 TEST_CASE("vLLM schedules one step at a time with drafts of n-grams", "[serve]") {
-  const auto config = [](const char* scheduler, const char* method) {
+  const auto config = [](const char* scheduler, const char* method, const char* draft = "none") {
     return fmt::format(R"(serve:
   scheduler: {{kind: vllm_v1{}}}
   arrivals: {{process: closed, concurrency: 2, requests: 2}}
   lengths: {{prompt: 10, output: 10}}
   speculation: {{policy: {{kind: fixed, draft_length: 2}}, acceptance: {{alpha: 0.5}}, method: {}}}
-cost: {{model: roofline, hardware: h100-sxm, target: llama-3.1-8b, draft: none, engine: vllm}}
+cost: {{model: roofline, hardware: h100-sxm, target: llama-3.1-8b, draft: {}, engine: vllm}}
 )",
-                       scheduler, method);
+                       scheduler, method, draft);
   };
   const load::ServeExperiment ngrams = server(config("", "ngram"));
   CHECK_FALSE(ngrams.scheduler()->asynchronous());
   CHECK(load::without_speculation(ngrams).scheduler()->asynchronous());
   CHECK(server(config(", async: true", "ngram")).scheduler()->asynchronous());  // as the user says
-  CHECK(server(config("", "eagle")).scheduler()->asynchronous());
+  CHECK(server(config("", "eagle", "eagle3-llama-3.1-8b")).scheduler()->asynchronous());
   // The plan knows it, too: its round shows the host's 1.207 ms, which other rounds hide.
   const auto round_of = [](const char* ngrams_wait) {
     const load::ServeExperiment one = server(fmt::format(R"(serve:

@@ -84,7 +84,9 @@ TEST_CASE("measured experts begin after the router's scores, and attention of bf
     const KernelsOf own(hardware, "vllm", shape, engine);
     const auto model = make_cost(
         "roofline",
-        fmt::format("{{hardware: h200-sxm, target: {}, draft: none, engine: {{preset: vllm, shared_rows: 0}}}}", target));
+        fmt::format(
+            "{{hardware: h200-sxm, target: {}, draft: none, engine: {{preset: vllm, shared_rows: 0, independent_choices: 1}}}}",
+            target));
     const bool plain_attention = std::string(dtype).find("attention") != std::string::npos;
     for (const double rows : {1.0, 8.0}) {
       INFO(dtype << " over " << rows);

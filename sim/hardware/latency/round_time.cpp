@@ -64,7 +64,7 @@ RoundTime block_time(const CostModel& model, const Workload& workload, const std
   time.link = model.link_seconds(workload.batch, verified_rows);
   time.overhead = model.round_overhead(workload.batch) + time.link;
   const Deployment* const deployment = model.deployment();
-  if (pass_rows.empty() && deployment != nullptr && deployment->engine.synchronous_ngrams)
+  if (time.draft.total() == 0.0 && deployment != nullptr && deployment->engine.synchronous_ngrams)
     time.overhead += time.verify.overlapped;
   return time;
 }
