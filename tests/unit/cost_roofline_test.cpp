@@ -323,7 +323,8 @@ TEST_CASE("without a draft model proposals take no pass and no memory, but slots
   CHECK(none->pass(Role::draft, {8, 1, 2048, 1}).total() == 0.0);
   const RoundTime round = round_time(*none, {8, 2048}, 4, 0.5);
   CHECK(round.draft.total() == 0.0);
-  CHECK(near(round.total(), none->pass(Role::target, {8, 5, 2048, 5}).total()));
+  // vLLM's host proposes with the GPU idle, so that the round also shows the 1.207 ms that other rounds hide.
+  CHECK(near(round.total(), none->pass(Role::target, {8, 5, 2048, 5}).total() + 1.207e-3));
   const auto both = none->memory_budget({8, 2048}, 5, Kept::both);
   CHECK(both->needed_bytes() == none->memory_budget({8, 2048}, 5, Kept::target)->needed_bytes());
   REQUIRE(both->lines.size() == 3);
