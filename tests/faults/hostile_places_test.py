@@ -218,7 +218,9 @@ class HostilePlaces(WithResults):
                 ("levels", times('{"a": ')), ("levels of lists", times("[", '{"a": ')), ("figures of one object", times(figures, '{"specDecodingStats": {', '"x": 0}}')),
                 ("rounds", times("1, 2, ", '{"choices": [{"accept_lengths": [', "1]}]}")),
                 ("answers", each('{{"meta_info": {{"id": "{:040d}", "spec_verify_ct": 3, "completion_tokens": 9}}}}\n')),
-                ("values of a query", each(series, '{"data": {"result": [', "{}]}}")), ("labels", each(scrape)), ("broken lines", times("SpecDecoding metrics: Mean acceptance length: 2.7\n")),
+                ("values of a query", each(series, '{"data": {"result": [', "{}]}}")), ("labels", each(scrape)),
+                ("values with times", each('vllm:spec_decode_num_drafts_total {0} {0}\n')), ("values of one counter", each('[{0}, "5"], ', '{{"data": {{"result": [{{"metric": {{"__name__": "{}{}"}}, "values": ['.format("vllm:spec_decode_num_drafts_total", 900 * "x"), '[0, "1"]]}]}}')),
+                ("broken lines", times("SpecDecoding metrics: Mean acceptance length: 2.7\n")),
                 ("a string", times("\\n", '{"log": "', '"}')), ("logs in logs", times('{"log": "{\\"log\\": \\"x\\\\n\\"}\\n"}\n')),
                 ("drafters", each("statistics d{}: #gen drafts = 1, #gen tokens = 1, #acc tokens = 1\n"))]),
             ("case.jsonl", lambda file: ["serve", "configs/serve/chat.yaml", "--no-capacity", "--dry-run", "--trace", file], values, [
@@ -278,6 +280,19 @@ class HostilePlaces(WithResults):
                     self.assertIn(process.returncode, (FINE, BAD_INPUT, IO_FAILED))
                     self.assertLess(used.ru_maxrss / 1024, 60 + factor * length / (1 << 20))
                 file.unlink()
+
+    @unittest.skipIf(SANITIZERS, "a sanitizer makes it slow")
+    def test_time_by_byte_of_a_log(self):
+        """Many engines and one that is scraped often; many stages. Both took more than six seconds when each line went through all of them."""
+        scrape = 'vllm:spec_decode_num_drafts_total{{engine="{}"}} 1\n'
+        table = "| task | run | stage | tokens | stop | time(s) | tok/s | rounds | accepted | rate | a.len | pos accept |\n"
+        row = "| code | 1 | mtp{} | 759 | eog | 11.068 | 68.58 | 220 | 538/660 | 81 | 3.45 | 90.5% 80.5% 73.6% |\n"
+        for text in ("".join(scrape.format(i) for i in range(40000)) + 40000 * scrape.format(0), table + "".join(row.format(i) for i in range(20000))):
+            log = self.scratch / "log.txt"
+            log.write_text(text)
+            enough = lambda: resource.setrlimit(resource.RLIMIT_CPU, (3, 3))
+            process = subprocess.run([SPECSIM, "import", log], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=enough)
+            self.assertEqual(process.returncode, FINE)
 
     def test_a_packed_table_of_many_fields(self):
         """Some kilobytes that unpack to 34 million fields are refused when the limit is reached."""

@@ -113,12 +113,43 @@ def counters():
     # Another model's server counts separately, and a truncated scrape has no effect on the restart.
     out = imported("", text=first + scrape(100, 70, (50, 20), "other") + second.splitlines(keepends=True)[0] + second)
     says("cut off", out, "1600 rounds", "counters restarted 1 time", "100 rounds")
+    # A scrape that was cut at the end of the file, before a restart, or after it does not count at all: 1 + 700 / 1000.
+    cut = "".join(scrape(9000, 7000, (5000, 2000)).splitlines(keepends=True)[:2])
+    for name, scraped, rounds, accepted in (("at the end", first + cut, 1000, 700), ("before a restart", first + cut + second, 1600, 1700),
+                                            ("after a restart", first + "".join(second.splitlines(keepends=True)[:2]), 1000, 700)):
+        status, out, err = run("import", "-", input=scraped)
+        close(f"a cut scrape {name}", figure(out, "mean acceptance length")[0], 1 + accepted / rounds)
+        says(f"a cut scrape {name}", out, f"{rounds} rounds")
+        says(f"a cut scrape {name}", err, "a scrape without counters that others have, left out")
+    # The growth from a scrape whose beginning is missing is not known: 3000 - 2000 rounds. Mutant: 1000 rounds and 2600 - 700 accepted tokens.
+    timed = [line + f" {1700000000000 + 60000 * i}\n" for i, one in enumerate((first, scrape(2000, 1700, (1200, 500)), scrape(3000, 2600, (1800, 800)))) for line in one.splitlines()]
+    out = imported("", "--growth", text="".join(timed[1:]))
+    close("a scrape cut at its beginning", figure(out, "mean acceptance length")[0], 1.9)
+    # After a restart with a shorter draft the counters of the last positions do not come again.
+    shorter = [re.sub(r".*position=\"1\".*\n", "", scrape(drafts, accepted, (accepted, 0))) for drafts, accepted in ((100, 60), (300, 200))]
+    says("a shorter draft", imported("", text=first + "".join(shorter)), "1300 rounds", "counters restarted 1 time")
+    # Counters one after the other, each with all its scrapes: by time they are the scrapes. Mutant: the file's order, 1 + 1700 / 1300.
+    def by_series(times, *scrapes):
+        rows = [[line + time for line in one.splitlines()] for time, one in zip(times, scrapes)]
+        return "".join(row[i] + "\n" for i in range(len(rows[0])) for row in rows)
+    for name, times in (("in milliseconds", (" 1700000000000", " 1700000060000", " 1700000120000")), ("in seconds", (" 1700000000.5", " 1700000060.5", " 1700000120.5")),
+                        ("of promtool", (" @[1700000000.5]", " @[1700000060.5]", " @[1700000120.5]"))):
+        out = imported("", text=by_series(times, first, second))
+        close(f"by series, {name}", figure(out, "mean acceptance length")[0], 1 + 1700 / 1600)
+        says(f"by series, {name}", out, "1600 rounds", "counters restarted 1 time")
+    status, out, err = run("import", "-", input=by_series(("", "", ""), first, second, scrape(900, 1500, (800, 700))))
+    says("by series, without times", err, "counters that do not come scrape by scrape, allowed: whole scrapes, or values with their times")
+    expect("by series, without times: status", status == 2)
     # No counter fell, but they began later: vLLM's "created" time shows it.
     out = imported("", text=scrape(1000, 700, (500, 200), created="1.7e+09") + scrape(2000, 1700, (1000, 700), created="1.7000001e+09"))
     says("created", out, "3000 rounds", "counters restarted 1 time")
     out = imported("", text=scrape(1000, 700, (500, 200), created="1.7e+09") + scrape(2000, 1700, (1000, 700), created="1.7e+09"))
     says("created before", out, "2000 rounds")
     expect("created before", "restarted" not in out)
+    # Counters that began earlier are another server's: 1000 + 2000 rounds in any order, and again as both go on.
+    earlier, later = scrape(1000, 700, (500, 200), created="1.7e+09"), scrape(2000, 1700, (1000, 700), created="1.7000001e+09")
+    for scraped, rounds in ((later + earlier, 3000), (earlier + later, 3000), (later + earlier + later.replace(" 2000.0", " 2100.0") + earlier.replace(" 1000.0", " 1010.0"), 3110)):
+        says("two servers", imported("", text=scraped), f"{rounds} rounds")
     out = imported("", "--growth", text=first + second)
     says("growth and a restart", out, "600 rounds")
     # Two engines, each a process with a time at which its counters began: one restarts, the other only grows: 1000 + 100 and 1000 + 50 rounds.
@@ -587,9 +618,20 @@ def forms():
     # A restart where accepted tokens do not fall: 1000 + 600 rounds, 700 + 1000 accepted. Mutant: the counters restart at different scrapes, 1300.
     query = {"data": {"result": [series("vllm:spec_decode_num_drafts_total", (1000, 600)), series("vllm:spec_decode_num_draft_tokens_total", (2000, 1200)),
                                  series("vllm:spec_decode_num_accepted_tokens_total", (700, 1000))]}}
-    out = imported("", text=json.dumps(query))
-    says("PromQL", out, "1600 rounds", "counters restarted 1 time")
-    close("PromQL", figure(out, "mean acceptance length")[0], 1 + 1700 / 1600)
+    # Also where each counter is an answer of its own. Mutant: each answer is evaluated alone.
+    alone = "".join(json.dumps({"data": {"result": [one]}}) + "\n" for one in query["data"]["result"])
+    for name, text in {"in one answer": json.dumps(query), "in three answers": alone, "twice": alone + alone}.items():
+        out = imported("", text=text)
+        says(f"PromQL {name}", out, "1600 rounds", "counters restarted 1 time")
+        close(f"PromQL {name}", figure(out, "mean acceptance length")[0], 1 + 1700 / 1600)
+    # Queries sent one after the other have times of their own.
+    later = json.dumps(query["data"]["result"][2]).replace("1000, ", "1000.4, ").replace("1015, ", "1015.4, ")
+    says("PromQL asked one after the other", imported("", text=json.dumps({"data": {"result": query["data"]["result"][:2]}}) + '\n{"data": {"result": [' + later + "]}}"), "1600 rounds", "1 time")
+    # Two servers whose labels differ only beyond the limit are refused, not taken for one.
+    long = [{**one, "metric": {**one["metric"], "annotation": 990 * "x", "instance": host}} for host in ("h1", "h2") for one in query["data"]["result"]]
+    status, out, err = run("import", "-", input=json.dumps({"data": {"result": long}}))
+    says("long labels", err, "a counter whose name and labels are longer than 1024 bytes")
+    expect("long labels: status", status == 2)
     flat = [f'vllm:spec_decode_{name}{{engine="0", job="v"}}' for name in ("num_drafts_total", "num_draft_tokens_total", "num_accepted_tokens_total")]
     for name, form in {"its page": "{} | {}", "promtool": "{} => {} @[1756736798.7]"}.items():
         out = imported("", text="".join(form.format(*pair) + "\n" for pair in zip(flat, (22, 44, 11))))

@@ -17,10 +17,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 
 namespace specsim::logs {
@@ -28,7 +31,9 @@ namespace specsim::logs {
 namespace {
 
 constexpr std::size_t kMostModels = 256;
-constexpr std::size_t kMostNameBytes = std::size_t{16} << 20U;  // total of all counters: some 100,000 of them
+constexpr std::size_t kMostCounters = std::size_t{1} << 16U;
+constexpr std::size_t kMostTimedValues = std::size_t{1}
+                                         << 23U;  // of all counters: a month of eleven counters every 15 s takes 2 million
 
 constexpr std::string_view kVllmMetrics = "vllm:spec_decode_";
 constexpr std::string_view kTrtllmMetrics = "trtllm_spec_decode_";
@@ -49,76 +54,170 @@ double grown_of(const std::map<std::string, double, std::less<>>& grown, std::st
 
 }  // namespace
 
-bool LogReader::read_counter(std::string_view line) {
+LogReader::FoundCounter LogReader::find_counter(std::string_view line, std::optional<MetricLine>& read) {
   for (const auto& [prefix, kind] : {std::pair{kVllmMetrics, LogKind::vllm_counters},
                                      {kTrtllmMetrics, LogKind::trtllm_counters},
                                      {kLmdeployMetrics, LogKind::lmdeploy_counters}}) {
     if (line.find(prefix) == std::string_view::npos) continue;
-    const auto read = metric_line(line, prefix);
-    if (!read || read->metric.size() < prefix.size()) return false;  // "vllm:spec_decode_total" is not a count
-    const std::string_view metric = std::string_view(read->metric).substr(prefix.size());
-    const bool counted = metric.starts_with("num_");  // V0 has rates too, as gauges
-    std::optional<double> position;
-    if (metric == kAcceptedAt)
-      position = count_after(read->label(kPositionLabel).value_or(""), "\"").value_or(double{kMostPositions});
-    const std::string name = read->metric + read->labels;
-    if (name.size() > kLongestName) {
-      cannot_read(fmt::format("a counter whose name and labels are longer than {} bytes", kLongestName));
-      return true;
-    }
-    if (!counted && std::isnan(read->value)) return false;
+    read = metric_line(line, prefix);
+    if (!read || read->metric.size() < prefix.size()) return {};  // "vllm:spec_decode_total" is not a count
+    const auto beyond = [&](const std::string& what) {
+      cannot_read(what);
+      return FoundCounter{true, nullptr, nullptr};
+    };
+    const std::string name = (read->beginning ? "created " : "") + read->metric + read->labels;
+    if (name.size() > kLongestName)
+      return beyond(fmt::format("a counter whose name and labels are longer than {} bytes", kLongestName));
+    if (const auto known = known_counters_.find(name); known != known_counters_.end())
+      return {true, &known->first, &known->second};
     // Several models may be scraped into one file: each is reported separately.
     std::string model;
     if (const auto value = read->label(kModelLabel)) model = fmt::format("{}={}", kModelLabel, *value);
     const std::pair place{kind, std::move(model)};
-    if (!counters_.contains(place) && counters_.size() == kMostModels) {
-      cannot_read(fmt::format("counters of more than {} models", kMostModels));
-      return true;
-    }
+    if (!counters_.contains(place) && counters_.size() == kMostModels)
+      return beyond(fmt::format("counters of more than {} models", kMostModels));
     // A server has one model, and may have several engines.
-    const std::string server_key = std::string(prefix) + read->labels_without({kEngineLabel, kPositionLabel});
-    if (!servers_.contains(server_key) && servers_.size() == kMostLabelSets) {
-      cannot_read(fmt::format("counters of more than {} servers", kMostLabelSets));
-      return true;
-    }
-    RisingCounts& server = servers_[server_key];
-    const std::string engine_name = read->label(kEngineLabel).value_or("");
-    if (!server.knows(engine_name, name) && (name_bytes_ += name.size()) > kMostNameBytes) {
-      cannot_read(fmt::format("counters with more than {} bytes of names", kMostNameBytes));
-      return true;
-    }
-    RisingCounts::Engine& engine = server.engine(engine_name);
-    if (read->beginning) {
-      if (std::isnan(read->value)) return true;
-      if (engine.has_beginning(name)) server.settle(options_.growth_alone);
-      engine.began(name, read->value);
-      return true;
-    }
-    Counters& counters = counters_[place];
-    counters.lines.kind = kind;
-    counters.server = server_key;
-    if ((counted && read->value != std::floor(read->value)) || (position && *position >= double{kMostPositions})) {
-      cannot_read(fmt::format("no count of tokens or drafts after \"{}\"", read->metric));
-      counters.broken = true;
-      return true;
-    }
-    seen(counters.lines);
-    if (engine.has(name)) server.settle(options_.growth_alone);
-    engine.see(name, read->value,
-               position ? counters.accepted_at[static_cast<std::size_t>(*position)] : counters.grown[std::string(metric)]);
-    return true;
+    const std::string server = std::string(prefix) + read->labels_without({kEngineLabel, kPositionLabel});
+    if (!scraped_.contains(server) && scraped_.size() == kMostLabelSets)
+      return beyond(fmt::format("counters of more than {} servers", kMostLabelSets));
+    if (known_counters_.size() == kMostCounters) return beyond(fmt::format("more than {} counters", kMostCounters));
+    const auto made = known_counters_.try_emplace(name).first;
+    Counter& counter = made->second;
+    counter.index = static_cast<std::uint32_t>(counter_list_.size());
+    counter_list_.push_back(&*made);
+    counter.server = &scraped_[server];
+    counter.engine = &counter.server->counts.engine(read->label(kEngineLabel).value_or(""));
+    counter.beginning = read->beginning;
+    counter.sums = counter.server->sums = &counters_[place];
+    counter.sums->lines.kind = kind;
+    const std::string_view metric = std::string_view(read->metric).substr(prefix.size());
+    counter.whole = metric.starts_with("num_");  // V0 has rates too, as gauges
+    std::optional<double> position;
+    if (metric == kAcceptedAt)
+      position = count_after(read->label(kPositionLabel).value_or(""), "\"").value_or(double{kMostPositions});
+    if (!position)
+      counter.total = &counter.sums->grown[std::string(metric)];
+    else if (*position < double{kMostPositions})
+      counter.total = &counter.sums->accepted_at[static_cast<std::size_t>(*position)];
+    return {true, &made->first, &counter};
   }
-  return false;
+  return {};
+}
+
+bool LogReader::read_counter(std::string_view line) {
+  std::optional<MetricLine> read;
+  const FoundCounter found = find_counter(line, read);
+  if (found.counter != nullptr) take_count(found, read->value, read->time);
+  return found.is_counter;
+}
+
+void LogReader::on_metric(double time, const std::string& series, std::string_view value) {
+  if (series != series_) {  // an answer lists the values of one counter after the other
+    series_ = series;
+    std::optional<MetricLine> read;
+    series_counter_ = {};
+    if (series.size() <= kLongestName)
+      series_counter_ = find_counter(series + " 0", read);
+    else if (series.find("spec_decode_") != std::string::npos)
+      cannot_read(fmt::format("a counter whose name and labels are longer than {} bytes", kLongestName));
+  }
+  if (series_counter_.counter != nullptr)
+    take_count(series_counter_, number_after(value, "").value_or(std::numeric_limits<double>::quiet_NaN()), time);
+}
+
+void LogReader::take_count(const FoundCounter& found, double value, double time) {
+  Counter& counter = *found.counter;
+  if (counter.beginning) {
+    if (std::isnan(value)) return;
+  } else {
+    if (!counter.whole && std::isnan(value)) return;
+    if ((counter.whole && value != std::floor(value)) || counter.total == nullptr) {
+      cannot_read(fmt::format("no count of tokens or drafts after \"{}\"", found.name->substr(0, found.name->find('{'))));
+      counter.sums->broken = true;
+      return;
+    }
+    seen(counter.sums->lines);
+  }
+  if (std::isnan(time)) {
+    see_count(*found.name, counter, value);
+  } else if (timed_.size() < kMostTimedValues) {
+    timed_.push_back({time, value, counter.index, static_cast<std::uint32_t>(std::min<std::size_t>(line_, UINT32_MAX))});
+  } else {
+    cannot_read(fmt::format("more than {} values of counters with their times", kMostTimedValues));
+    counter.sums->broken = true;
+  }
+}
+
+void LogReader::see_count(const std::string& name, Counter& counter, double value) {
+  RisingCounts::Engine& engine = *counter.engine;
+  if (counter.beginning ? engine.has_beginning(name) : engine.has(name)) settle_scrape(*counter.server);
+  counter.server->line = line_;
+  if (counter.beginning) {
+    engine.began(name, value);
+  } else {
+    engine.see(name, value, *counter.total);
+    counter.server->counts.note(engine);
+  }
+}
+
+void LogReader::settle_scrape(Scraped& server) {
+  server.counts.settle(options_.growth_alone);
+  report_left_out(server);
+}
+
+void LogReader::report_left_out(Scraped& server) {
+  const std::size_t now = std::exchange(line_, server.line);
+  for (std::size_t left = server.counts.take_left_out(); left > 0; --left)
+    cannot_read("a scrape without counters that others have, left out");
+  line_ = now;
+}
+
+// Counters may come one after the other, each with all its values: their times give the scrapes.
+void LogReader::read_timed_values() {
+  std::sort(timed_.begin(), timed_.end(), [](const TimedValue& a, const TimedValue& b) {
+    return std::tie(a.time, a.counter, a.value) < std::tie(b.time, b.counter, b.value);
+  });
+  for (const TimedValue& one : timed_) {
+    Counter& counter = counter_list_[one.counter]->second;
+    if (one.time > counter.time) counter.server->spacing = std::min(counter.server->spacing, one.time - counter.time);
+    counter.time = one.time;
+  }
+  for (auto* const counter : counter_list_) counter->second.time = kNotSaid;
+  for (const TimedValue& one : timed_) {
+    auto& [name, counter] = *counter_list_[one.counter];
+    line_ = one.line;
+    if (one.time == counter.time) continue;  // the same value in two answers
+    counter.time = one.time;
+    // Answers to queries that were sent one after the other have slightly different times.
+    Scraped& server = *counter.server;
+    if (one.time - server.moment > 0.5 * server.spacing || std::isinf(server.moment)) {
+      settle_scrape(server);
+      server.moment = one.time;
+    }
+    see_count(name, counter, one.value);
+  }
+  timed_.clear();
 }
 
 void LogReader::finish_counters() {
-  for (auto& [key, server] : servers_) server.settle(options_.growth_alone);
+  for (auto& [key, server] : scraped_) settle_scrape(server);
+  read_timed_values();
+  for (auto& [key, server] : scraped_) {
+    settle_scrape(server);
+    server.counts.finish();
+    report_left_out(server);
+    if (server.sums == nullptr) continue;
+    server.sums->lines.restarts += server.counts.restarts();
+    if (!server.counts.apart() || std::exchange(server.sums->broken, true)) continue;
+    ++contents_.unread;  // explains the scrapes that were left out, so it comes first
+    contents_.first_unread = fmt::format(
+        "line {}: counters that do not come scrape by scrape, allowed: whole scrapes, or values with their times", server.line);
+  }
   for (const LogKind kind : {LogKind::vllm_counters, LogKind::trtllm_counters, LogKind::lmdeploy_counters}) {
     const auto several =
         std::count_if(counters_.begin(), counters_.end(), [&](const auto& one) { return one.first.first == kind; }) > 1;
     for (auto& [place, counters] : counters_) {
       if (place.first != kind || counters.broken) continue;
-      counters.lines.restarts = servers_[counters.server].restarts();
       if (grown_of(counters.grown, kDrafted) == 0.0) contents_.idle += counters.lines.lines;
       if (several) counters.lines.name = place.second.empty() ? "without a model_name" : place.second;
       if (kind == LogKind::trtllm_counters)
@@ -207,6 +306,7 @@ void LogReader::take_vllm_v0(const Reader& /*reader*/, Report& report) {
   counts.see("drafted", drafted, new_drafted);
   counts.see("emitted", report.number(Role::emitted), new_emitted);
   counts.see("accepted", accepted, all.alone_accepted);
+  server.note(counts);
   server.settle(options_.growth_alone);
   all.restarts = server.restarts();
   const double rounds = new_drafted / length;

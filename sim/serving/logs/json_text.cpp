@@ -263,17 +263,16 @@ void JsonText::take_text(std::string_view raw, JsonUser& user) {
     const Frame* series = nullptr;
     for (std::size_t up = 2; up <= 3 && up <= frames_.size() && series == nullptr; ++up)
       if (!frames_[frames_.size() - up].series.empty()) series = &frames_[frames_.size() - up];
-    if (series != nullptr && frame.size == 1)
-      user.on_metric(frame.last_number, fmt::format("{} {}", series->series, raw.substr(0, 64)));
+    if (series != nullptr && frame.size == 1) user.on_metric(frame.last_number, series->series, raw.substr(0, 64));
     return;
   }
   if (frame.key == "metric" && frames_.size() > 1) {
     std::string& series = frames_[frames_.size() - 2].series;
-    if (series.size() + key_.size() + raw.size() > kLongestName) return;
+    if (series.size() > kLongestName) return;  // too long: refused when a value comes
     if (key_ == "__name__")
-      series.insert(0, raw);
+      series.insert(0, raw.substr(0, kLongestName));
     else
-      series += fmt::format("{}{}=\"{}\"", series.find('{') == std::string::npos ? "{" : ",", key_, raw);
+      series += fmt::format("{}{}=\"{}\"", series.find('{') == std::string::npos ? "{" : ",", key_, raw.substr(0, kLongestName));
     return;
   }
   if (key_ == "id") frame.id = raw.substr(0, kLongestKey);

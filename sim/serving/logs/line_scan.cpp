@@ -135,9 +135,14 @@ std::optional<MetricLine> metric_line(std::string_view line, std::string_view pr
   }
   // The Prometheus page prints a bar before the value, promtool an arrow.
   if (const std::size_t from = line.find_first_not_of(" \t|=>\""); from != std::string_view::npos) line.remove_prefix(from);
-  const auto value = number_after(line, "");
+  const auto value = take_number(line);
   if (!value && !begins_with_bad_number(line)) return std::nullopt;
   read.value = value.value_or(std::numeric_limits<double>::quiet_NaN());
+  // Milliseconds in Prometheus' text, seconds in OpenMetrics, "@[seconds]" by promtool.
+  constexpr double kLatestSeconds = 1e11;
+  if (const std::size_t from = line.find_first_not_of(" \t@["); from != std::string_view::npos) line.remove_prefix(from);
+  const auto time = value ? take_number(line) : std::nullopt;
+  read.time = !time ? std::numeric_limits<double>::quiet_NaN() : *time < kLatestSeconds ? *time : *time / 1000.0;
   return read;
 }
 

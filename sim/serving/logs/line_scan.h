@@ -39,6 +39,7 @@ struct MetricLine {
   std::string metric;      // without "_total"
   std::string labels;      // "{...}", or empty
   double value = 0.0;      // NaN: a number that number_after() refuses
+  double time = 0.0;       // of the value, in seconds since 1970; NaN: not in the text
   bool beginning = false;  // "_created": the time at which the counter `metric` began
   // The label's value as written, including quotation marks and escapes; nothing if the label does not exist.
   [[nodiscard]] std::optional<std::string> label(std::string_view name) const;

@@ -80,15 +80,17 @@ void LogReader::take_llama_totals(const Reader& /*reader*/, Report& report) {
   }
   seen(of(LogKind::llama_totals, 0, name));
   // A server prints the totals of all its drafters one after the other, and then again.
-  RisingCounts::Engine& server = servers_[kServer].engine();
-  if (server.has(name + " drafts")) settle_llama_totals();
+  RisingCounts& all = servers_[kServer];
+  RisingCounts::Engine& server = all.engine(name);
+  if (server.has("drafts")) settle_llama_totals();
+  all.note(server);
   LlamaTotals& totals = llama_totals_[name];
-  server.see(name + " drafts", drafts, totals.rounds);
-  server.see(name + " accepted", report.number(Role::accepted), totals.accepted);
-  server.see(name + " drafted", report.number(Role::drafted), totals.drafted);
+  server.see("drafts", drafts, totals.rounds);
+  server.see("accepted", report.number(Role::accepted), totals.accepted);
+  server.see("drafted", report.number(Role::drafted), totals.drafted);
   const std::vector<double>& rates = report.list(Role::shares);
   for (std::size_t i = 0; i < rates.size(); ++i)
-    server.see(fmt::format("{} {}", name, i), std::round(rates[i] * drafts), totals.accepted_at[i], true);
+    server.see(std::to_string(i), std::round(rates[i] * drafts), totals.accepted_at[i], true);
 }
 
 void LogReader::settle_llama_totals() {

@@ -16,10 +16,10 @@ namespace specsim::logs {
 
 namespace {
 
-constexpr std::size_t kMostHeld = 8;                        // lines that a terminal makes of one
-constexpr std::size_t kLongestHeld = 4096;                  // bytes
-constexpr std::size_t kNarrowestTerminal = 40;              // columns
-constexpr std::size_t kMostSeries = std::size_t{1} << 20U;  // values of one answer to a query
+constexpr std::size_t kMostHeld = 8;            // lines that a terminal makes of one
+constexpr std::size_t kLongestHeld = 4096;      // bytes
+constexpr std::size_t kNarrowestTerminal = 40;  // columns
+constexpr std::size_t kMostFound = 1024;        // kinds of lines, with their names and draft lengths
 
 // Whether a line of JSON holds more than one line of a log, as answers of Loki and CloudWatch do.
 bool holds_several(std::string_view line) {
@@ -64,11 +64,15 @@ void LogReader::add_sample(ReportedAcceptance& acceptance, const Sample& sample)
   samples.push_back(sample);
 }
 
-ReportedAcceptance& LogReader::of(LogKind kind, int draft_length, const std::string& name) {
-  const auto known = std::find_if(contents_.found.begin(), contents_.found.end(), [&](const ReportedAcceptance& one) {
+ReportedAcceptance* LogReader::known(LogKind kind, int draft_length, const std::string& name) {
+  const auto found = std::find_if(contents_.found.begin(), contents_.found.end(), [&](const ReportedAcceptance& one) {
     return one.kind == kind && one.draft_length == draft_length && one.name == name;
   });
-  if (known != contents_.found.end()) return *known;
+  return found == contents_.found.end() ? nullptr : &*found;
+}
+
+ReportedAcceptance& LogReader::of(LogKind kind, int draft_length, const std::string& name) {
+  if (ReportedAcceptance* const one = known(kind, draft_length, name)) return *one;
   ReportedAcceptance fresh;
   fresh.kind = kind;
   fresh.draft_length = draft_length;
@@ -108,7 +112,6 @@ void LogReader::read_line(std::string_view line) {
   if (level_ < json_.size() && (json_[level_]->open() || line.find_first_of("{\"") != std::string_view::npos) &&
       json_[level_]->read(line, *this))
     return;  // it contained lines of a log, which have been read
-  if (!series_.empty() && !json_[level_]->open()) read_series();
   if (!go_on(line)) read_text(line);
 }
 
@@ -122,20 +125,6 @@ void LogReader::on_log_text(const std::string& text) {
     rest.remove_prefix(end + 1);
   }
   --level_;
-}
-
-void LogReader::on_metric(double time, std::string line) {
-  if (series_.size() < kMostSeries)
-    series_.emplace_back(time, std::move(line));
-  else
-    cannot_read(fmt::format("more than {} values in an answer to a query", kMostSeries));
-}
-
-void LogReader::read_series() {
-  // An answer lists one counter after the other. Sorting them by time shows restarts.
-  std::stable_sort(series_.begin(), series_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (const auto& [time, line] : series_) read_counter(line);
-  series_.clear();
 }
 
 void LogReader::read_text(std::string_view line) {
@@ -279,6 +268,12 @@ void LogReader::add_report(const Reader& reader, Report& report) {
                              : report.has(Role::draft_length)         ? said
                              : reader.kind == LogKind::llama_requests ? 0  // its drafts have any length
                                                                       : shares.size();
+  if (report.name.size() > kLongestName ||
+      (contents_.found.size() >= kMostFound && known(reader.kind, static_cast<int>(length), report.name) == nullptr)) {
+    cannot_read(fmt::format("more than {} names and draft lengths in one log, or a name of more than {} bytes", kMostFound,
+                            kLongestName));
+    return;
+  }
   ReportedAcceptance& all = of(reader.kind, static_cast<int>(length), report.name);
   seen(all);
   if (const std::string what = contradiction(reader, report); !what.empty()) contradict(all, what);
@@ -342,7 +337,6 @@ LogReader::~LogReader() = default;
 LogContents LogReader::finish() {
   drop_held();
   for (const auto& json : json_) json->end(*this);
-  read_series();
   for (std::size_t r = 0; r < blocks_.size(); ++r) end_block(r);
   finish_sglang();
   finish_sglang_gauges();

@@ -3,13 +3,16 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -109,25 +112,22 @@ struct ReaderOptions {
 
 // Counters of one server: totals over all its restarts. All of them restart at 0 when the server does, so the values of one
 // moment (a scrape, or a line with several of them) are evaluated together: if one of them decreased, all of them restarted at 0,
-// also those that are higher by now than before. An engine of the server whose counters have a time at which they began restarts
-// alone: each may be a process of its own.
+// also those that are higher by now than before. An engine of the server whose counters have a time at which they began is a
+// process of its own: it restarts alone, and another time means another process.
 class RisingCounts {
  public:
   class Engine {
    public:
-    // A counter's value at the current moment. settle() adds its growth to `total`, which must keep its address. `derived`:
-    // computed from rounded figures, so that a decrease means nothing.
+    // A counter's value at the current moment. settle() adds its growth to `total`, which must keep its address as long as
+    // moments may lack counters that others have. `derived`: computed from rounded figures, so that a decrease means nothing.
     void see(const std::string& name, double value, double& total, bool derived = false) {
-      now_[name] = {value, &total, derived};
+      now_[name] = {value, &total, derived, 0.0};
     }
-    // When the counter began, in seconds since 1970: a later time than the last one is a restart, even if no value decreased.
+    // When the counter began, in seconds since 1970.
     void began(const std::string& name, double time) { beginnings_now_[name] = time; }
     // Whether the current moment has a value (or a beginning) of this counter already, which means that a new moment has begun.
     [[nodiscard]] bool has(const std::string& name) const { return now_.contains(name); }
     [[nodiscard]] bool has_beginning(const std::string& name) const { return beginnings_now_.contains(name); }
-    [[nodiscard]] bool knows(const std::string& name) const {
-      return last_.contains(name) || now_.contains(name) || beginnings_.contains(name) || beginnings_now_.contains(name);
-    }
 
    private:
     friend class RisingCounts;
@@ -135,35 +135,63 @@ class RisingCounts {
       double value = 0.0;
       double* total = nullptr;
       bool derived = false;
+      double counted = 0.0;  // of this process, in `total`
     };
-    [[nodiscard]] bool shows_restart() const;
-    void restart();
-    // `new_counts`: the first values of an engine that was not seen before are new.
-    void settle(bool growth_alone, bool new_counts);
+    // From one start of its counters to the next.
+    struct Process {
+      [[nodiscard]] double latest_beginning() const;
+      void forget();  // takes back what it added to the totals
+
+      std::map<std::string, Value> last;
+      std::map<std::string, double> beginnings;
+      bool from_zero = false;       // its first values are new
+      std::set<std::string> lacks;  // counters of the process before that this one, seen once, does not have: it may be cut
+    };
+    enum class Step { goes_on, fell, later_process, other_process };
+    void find_process();
+    [[nodiscard]] bool fell() const;
+    void begin_process(RisingCounts& server);
+    void settle(bool growth_alone, RisingCounts& server);
+    void count(bool growth_alone, RisingCounts& server);
+    [[nodiscard]] std::set<std::string> lacking() const;  // counters of the current process that the moment does not have
 
     std::map<std::string, Value> now_;
     std::map<std::string, double> beginnings_now_;
-    std::map<std::string, double> last_;  // 0 after a restart
-    std::map<std::string, double> beginnings_;
-    bool restarted_ = false;  // ever
+    std::vector<Process> processes_;
+    std::size_t current_ = 0;
+    std::size_t restarts_seen_ = 0;  // of the server
+    double dropped_ = -1.0;          // the latest beginning of a process that is no longer known
+    Step step_ = Step::goes_on;      // of the current moment
+    bool unknown_ = false;           // the current moment may be of a process that is no longer known
+    bool noted_ = false;             // has values of the current moment
   };
 
-  // `name`: the engine's label; "": the server has one engine.
+  // The engine with this label; "": the server has one engine. The engine's values belong to the current moment.
   [[nodiscard]] Engine& engine(const std::string& name = "") { return engines_[name]; }
-  // Whether this engine is known, and this counter of it.
-  [[nodiscard]] bool knows(const std::string& engine, const std::string& name) const {
-    const auto found = engines_.find(engine);
-    return found != engines_.end() && found->second.knows(name);
+  // Names an engine that has values of the current moment.
+  void note(Engine& engine) {
+    if (!std::exchange(engine.noted_, true)) noted_.push_back(&engine);
   }
-  // Ends the moment. A counter's first value counts fully unless `growth_alone`.
+  // Ends the moment. A counter's first value counts fully unless `growth_alone`. A moment without counters that the engine's
+  // others have was cut, and is left out.
   void settle(bool growth_alone);
+  // The last moment has been settled.
+  void finish();
   [[nodiscard]] std::size_t restarts() const { return restarts_; }
+  // Moments that were left out since the last call.
+  [[nodiscard]] std::size_t take_left_out() { return std::exchange(left_out_, 0); }
+  // Whether counters of one engine come apart, so that none of its moments has all of them.
+  [[nodiscard]] bool apart() const { return apart_; }
 
  private:
   std::map<std::string, Engine> engines_;
+  std::vector<Engine*> noted_;
   std::size_t restarts_ = 0;
+  std::size_t left_out_ = 0;
+  bool apart_ = false;
 };
 
+struct MetricLine;
 struct Reader;
 class Report;
 class JsonText;
@@ -174,8 +202,8 @@ class JsonUser {
   virtual void on_report(const Reader& reader, Report& report) = 0;
   // Lines of a log inside a JSON string, as in containers' JSON logs.
   virtual void on_log_text(const std::string& text) = 0;
-  // A counter from Prometheus' answers to queries, in the form of /metrics, and its time.
-  virtual void on_metric(double time, std::string line) = 0;
+  // A value of a counter from Prometheus' answers to queries, with its time; `series`: its name and labels as in /metrics.
+  virtual void on_metric(double time, const std::string& series, std::string_view value) = 0;
   virtual void on_unread(const std::string& why) = 0;
 
  protected:
@@ -239,7 +267,31 @@ class LogReader : private JsonUser {
     bool broken = false;                               // one of its lines could not be read, so that the others are incomplete
     std::map<std::string, double, std::less<>> grown;  // by metric
     std::map<std::size_t, double> accepted_at;         // by position
-    std::string server;                                // its labels, except for those of engines and positions
+  };
+  // The counters of one server.
+  struct Scraped {
+    RisingCounts counts;
+    Counters* sums = nullptr;
+    std::size_t line = 0;                                      // the last one of its current moment
+    double moment = -std::numeric_limits<double>::infinity();  // the time at which it began, if times are given
+    double spacing = std::numeric_limits<double>::infinity();  // the shortest time between two values of one counter
+  };
+  // One counter: a name with its labels.
+  struct Counter {
+    std::uint32_t index = 0;  // in counter_list_
+    Scraped* server = nullptr;
+    RisingCounts::Engine* engine = nullptr;
+    Counters* sums = nullptr;
+    double* total = nullptr;                                 // nullptr: cannot be counted
+    bool beginning = false;                                  // its value is the time at which another counter began
+    bool whole = false;                                      // its values are whole numbers
+    double time = std::numeric_limits<double>::quiet_NaN();  // of the value that was evaluated last
+  };
+  struct TimedValue {
+    double time = 0.0;
+    double value = 0.0;
+    std::uint32_t counter = 0;  // its index in counter_list_
+    std::uint32_t line = 0;
   };
   // The counts of a llama.cpp drafter since its totals were last evaluated.
   struct LlamaTotals {
@@ -258,6 +310,7 @@ class LogReader : private JsonUser {
     std::map<std::string, double, std::less<>> length;
   };
 
+  ReportedAcceptance* known(LogKind kind, int draft_length, const std::string& name);
   ReportedAcceptance& of(LogKind kind, int draft_length, const std::string& name = "");
   void seen(ReportedAcceptance& acceptance);
   void contradict(ReportedAcceptance& acceptance, const std::string& what);
@@ -274,9 +327,8 @@ class LogReader : private JsonUser {
   void add_report(const Reader& reader, Report& report);
   void on_report(const Reader& reader, Report& report) override { take(reader, report); }
   void on_log_text(const std::string& text) override;
-  void on_metric(double time, std::string line) override;
+  void on_metric(double time, const std::string& series, std::string_view value) override;
   void on_unread(const std::string& why) override { cannot_read(why); }
-  void read_series();
   bool read_sglang_gauge(std::string_view line);
   void end_scrape(const std::string& labels);
   void read_llama_slot(std::string_view line);
@@ -285,6 +337,17 @@ class LogReader : private JsonUser {
   bool read_trtllm_bench(std::string_view line);
   void end_trtllm_report();
   bool read_counter(std::string_view line);
+  struct FoundCounter {
+    bool is_counter = false;
+    const std::string* name = nullptr;  // nullptr: beyond a limit, which was reported
+    Counter* counter = nullptr;
+  };
+  FoundCounter find_counter(std::string_view line, std::optional<MetricLine>& read);
+  void take_count(const FoundCounter& found, double value, double time);
+  void see_count(const std::string& name, Counter& counter, double value);
+  void settle_scrape(Scraped& server);
+  void report_left_out(Scraped& server);
+  void read_timed_values();
   void finish_sglang();
   void finish_sglang_gauges();
   void finish_sglang_lines(LogKind kind, const std::vector<SglangLine>& lines, double rounding, int told);
@@ -298,16 +361,20 @@ class LogReader : private JsonUser {
   LogContents contents_;
   std::size_t line_ = 0;  // that is being read
   Held held_;
-  std::string before_;                                  // the line before, if it is as long as a broken one
-  std::vector<std::unique_ptr<Report>> blocks_;         // that have begun, by reader
-  std::vector<std::unique_ptr<JsonText>> json_;         // of the text, and of log lines within its JSON
-  std::size_t level_ = 0;                               // which of them reads
-  std::map<std::string, Piece> pieces_;                 // of answers, by reader and id
-  std::vector<std::pair<double, std::string>> series_;  // counters of an answer to a query, by time
-  std::vector<std::string> columns_;                    // of the table of llama-spec-bench that is being read
-  std::size_t name_bytes_ = 0;                          // of the counters that servers_ know
+  std::string before_;                           // the line before, if it is as long as a broken one
+  std::vector<std::unique_ptr<Report>> blocks_;  // that have begun, by reader
+  std::vector<std::unique_ptr<JsonText>> json_;  // of the text, and of log lines within its JSON
+  std::size_t level_ = 0;                        // which of them reads
+  std::map<std::string, Piece> pieces_;          // of answers, by reader and id
+  std::string series_;                           // the last one of an answer to a query
+  FoundCounter series_counter_;                  // its counter
+  std::vector<std::string> columns_;             // of the table of llama-spec-bench that is being read
   // by the data that distinguishes servers: labels, llama.cpp, a draft length
   std::map<std::string, RisingCounts> servers_;
+  std::map<std::string, Scraped> scraped_;                   // by labels, except for those of engines and positions
+  std::unordered_map<std::string, Counter> known_counters_;  // by name and labels
+  std::vector<std::pair<const std::string, Counter>*> counter_list_;
+  std::vector<TimedValue> timed_;                                 // evaluated at the end, by time
   std::map<std::pair<LogKind, std::string>, Counters> counters_;  // by the label model_name, as text
   std::vector<SglangLine> sglang_;
   std::vector<SglangLine> sglang_scrapes_;
