@@ -32,7 +32,9 @@ import lzma
 import os
 import pickle
 import re
+import stat
 import sys
+import tempfile
 import textwrap
 import zlib
 
@@ -60,6 +62,13 @@ LEAST_SHAPES, FEW_SPREAD = 8, 0.1
 # Limits of a custom table: a fit takes 3.5 kB per row. A shape has only a few numbers.
 MOST_ROWS_OF_A_TABLE, LONGEST_SHAPE = 200_000, 64
 SAMPLE = 700         # most rows that the parameters of a formula are fitted to
+
+
+class BadTable(Exception):
+    """A table that cannot be fitted: its place, what was found, and what is allowed."""
+
+    def __init__(self, place, found, allowed):
+        super().__init__(f"{''.join(c if c.isprintable() else ascii(c)[1:-1] for c in str(place))}: {found}, allowed: {allowed}")
 
 
 def hats(x, knots):
@@ -247,10 +256,15 @@ def rows_of_one(path, kind, name):
     """The rows of a table that was given by name, if it is that table."""
     if TABLE_OF[kind] != name:
         return
-    with (lzma.open(path, "rt", encoding="utf-8-sig") if path.endswith(".xz") else open(path, encoding="utf-8-sig")) as file:
-        for number, row in enumerate(csv.DictReader(file), 2):
+    how = {"encoding": "utf-8-sig", "errors": "surrogateescape", "newline": ""}
+    with (lzma.open(path, "rt", **how) if path.endswith(".xz") else open(path, **how)) as file:
+        reader = csv.DictReader(file)
+        for number, row in enumerate(reader, 2):
             if number > MOST_ROWS_OF_A_TABLE:
-                sys.exit(f"{path}:{number}: it has more rows, allowed: at most {MOST_ROWS_OF_A_TABLE} in a table to fit")
+                raise BadTable(f"{path}:{reader.line_num}", "it has more rows", f"at most {MOST_ROWS_OF_A_TABLE} in a table to fit")
+            for column, text in row.items():
+                if not f"{column}{text}".isascii() and any("\ud800" <= c <= "\udfff" for c in f"{column}{text}"):
+                    raise BadTable(f"{path}:{reader.line_num}", f"{ascii(text)[:64]} is no UTF-8", "text in UTF-8")
             yield row
 
 
@@ -267,7 +281,7 @@ def groups(kind, folder, hardware):
     found = {}
     def add(key, figures, us, shape):
         if len(shape) > LONGEST_SHAPE:
-            sys.exit(f"{folder}: a shape of {len(shape)} characters, {shape[:LONGEST_SHAPE]!r}, allowed: numbers")
+            raise BadTable(folder, f"a shape of {len(shape)} characters, {shape[:LONGEST_SHAPE]!r}", "numbers")
         columns, times, shapes = found.setdefault(key, ({c: array.array("d") for c in figures}, array.array("d"), []))
         for c, value in figures.items():
             columns[c].append(value)
@@ -319,7 +333,7 @@ def groups(kind, folder, hardware):
     elif kind == "attention_verify":
         own = [] if os.path.isfile(folder) else itertools.chain(own_rows(), walks_of_single_tokens(folder))
         for r, is_own in itertools.chain(((r, False) for r in table(folder, "attention_verify")), ((r, True) for r in own)):
-            if not r["gpu"] or not r["tokens"].isdigit() or not r["context"] or single_token(r):
+            if not r["gpu"] or not re.fullmatch("[0-9]+", r["tokens"]) or not r["context"] or single_token(r):
                 continue
             add((r["gpu"], "", r["kv_dtype"] or "float16", r["kernel"]),
                 {**cached_heads(r), **{c: float(r[c]) for c in ("batch", "tokens", "context")}}, float(r["us"]),
@@ -359,7 +373,7 @@ def groups(kind, folder, hardware):
 def newest_versions(rows):
     """For each GPU, engine and kernel, only the rows of the newest version: versions differ by up to four times."""
     def number(r):
-        return [int(part) for part in re.findall(r"\d+", r.get("version") or "")]
+        return [(len(part), part) for part in re.findall("0*([0-9]+)", r.get("version") or "")]  # ordered as their numbers are
     newest = {}
     for r in rows:
         key = r["gpu"], r["engine"], r["kernel"]
@@ -429,6 +443,29 @@ def others(path, fits):
             if name(one["kind"], one["engine"], one["dtype"], one["kernel"]) not in made]
 
 
+def put(path, text):
+    """Writes a file whole or not at all, and never through a link or into a pipe."""
+    if os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
+        raise BadTable(path, "is no regular file", "another --out, or none of this name there")
+    part = None
+    try:
+        handle, part = tempfile.mkstemp(dir=os.path.dirname(path) or ".", prefix=f".{os.path.basename(path)}.", suffix=".part")
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(part, 0o666 & ~mask)
+        os.replace(part, path)
+    except BaseException as error:
+        if part is not None:
+            os.unlink(part)
+        if isinstance(error, OSError):
+            error.filename = path
+        raise
+
+
 def write(path, gpu, fits, source=SHIPPED, beside=None):
     pieces = others(beside, fits) if beside else []
     for (kind, engine, dtype, kernel), f, rows in fits:
@@ -443,11 +480,9 @@ def write(path, gpu, fits, source=SHIPPED, beside=None):
                        f"    by: [{', '.join(quoted([] if k is None else k) for k in f['by'])}]\n"
                        f"    correction: \"{numbers(f['correction'], '%.3f')}\"\n"))
     order = list(KINDS)
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(f"# Fitted kernel times of {gpu}, written by scripts/kernels/fit_kernels.py. spread: 95th percentile of the absolute error of the logarithm on\n"
-                   "# shapes that the fit did not see, divided by 1.96; errors: median and 90th percentile on them, percent. Correction: `docs/results/prices.md`.\n"
-                   f"source: {source}\nfits:\n")
-        file.writelines(piece for _, piece in sorted(pieces, key=lambda p: order.index(p[0])))
+    put(path, f"# Fitted kernel times of {gpu}, written by scripts/kernels/fit_kernels.py. spread: 95th percentile of the absolute error of the logarithm on\n"
+              "# shapes that the fit did not see, divided by 1.96; errors: median and 90th percentile on them, percent. Correction: `docs/results/prices.md`.\n"
+              f"source: {source}\nfits:\n" + "".join(piece for _, piece in sorted(pieces, key=lambda p: order.index(p[0]))))
 
 
 @functools.lru_cache(maxsize=None)
@@ -516,11 +551,17 @@ def main():
         from_shipped = os.path.exists(shipped)
         source = options.source + (f"; other kernels: {SHIPPED}" if from_shipped else "")
         write(os.path.join(options.out, gpu + ".kernels.yaml"), gpu, ordered, "'" + source.replace("'", "''") + "'" if source.isprintable() else yaml_text(source), shipped if from_shipped else None)
-        with open(os.path.join(options.out, gpu + ".yaml"), "w", encoding="utf-8") as file:
-            file.write(f"# {gpu} with kernels as {yaml_text(options.source)[1:-1]} has them.\npreset: {gpu}\nkernels: {gpu}.kernels.yaml\n")
+        put(os.path.join(options.out, gpu + ".yaml"), f"# {gpu} with kernels as {yaml_text(options.source)[1:-1]} has them.\npreset: {gpu}\nkernels: {gpu}.kernels.yaml\n")
     if not by_gpu:
         sys.exit(3)  # specsim kernels prints the message
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except BadTable as bad:
+        print(bad, file=sys.stderr)
+        sys.exit(2)
+    except OSError as failed:
+        print(f"specsim: {failed.filename}: {failed.strerror}", file=sys.stderr)
+        sys.exit(4)

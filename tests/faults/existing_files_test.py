@@ -82,6 +82,25 @@ class ExistingFiles(WithResults):
         own.write_text("mine\n")
         self.refused(run("kernels", table, "--fit", "--out", own.parent.parent), "/fitted: is here without a manifest.yaml that shows which command wrote it, allowed: ")
         self.assertEqual(own.read_text(), "mine\n")
+        # Beside a manifest, a file in `fitted` is replaced only if a fit wrote it; links and pipes never, and what they lead to stays.
+        out = own.parent.parent
+        own.parent.rename(self.scratch / "kept")
+        self.refused(run("kernels", table, "--fit", "--out", out), "nothing to fit, allowed: ")  # the errors are written
+        own.parent.rmdir()
+        (self.scratch / "kept").rename(own.parent)
+        self.refused(run("kernels", table, "--fit", "--out", out), "/fitted/h100-sxm.yaml: was written by no fit, allowed: another --out, or --force to replace it\n$")
+        victim = self.scratch / "victim"
+        for name in ("h100-sxm.yaml", "h100-sxm.kernels.yaml"):
+            for path in own.parent.iterdir():
+                path.unlink()
+            victim.write_text("mine\n")
+            (own.parent / name).symlink_to(victim)
+            for force in ([], ["--force"]):
+                self.refused(run("kernels", table, "--fit", "--out", out, *force), f"/fitted/{name}: is no regular file, allowed: ")
+            (own.parent / name).unlink()
+            os.mkfifo(own.parent / name)
+            self.refused(run("kernels", table, "--fit", "--out", out, "--force"), f"/fitted/{name}: is no regular file, allowed: ")
+            self.assertEqual(victim.read_text(), "mine\n")
         whole = self.scratch / "whole_again"
         shutil.copytree(self.folder / "whole", whole)
         self.refused(run("plan", *quick, "--out", whole), "holds the finished results of another run")

@@ -9,6 +9,7 @@
 #include "sim/foundation/base/files_read.h"
 #include "sim/foundation/base/output.h"
 #include "sim/foundation/base/text_file.h"
+#include "sim/foundation/base/whole_file.h"
 #include "sim/foundation/report/csv.h"
 #include "sim/foundation/report/output_folder.h"
 #include "sim/foundation/report/table.h"
@@ -26,6 +27,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #ifdef SPECSIM_WITH_LZMA
@@ -201,13 +203,37 @@ ExitCode fit_kernels(const std::string& path, const cost::EstimatedKernels& tabl
   if (status == kNothingToFit)
     throw BadInput({path, 0, 0},
                    "nothing to fit, allowed: three rows or more of one engine and type on a GPU of configs/hardware");
-  if (status == static_cast<int>(ExitCode::interrupted)) return ExitCode::interrupted;
+  for (const ExitCode reported : {ExitCode::interrupted, ExitCode::bad_input, ExitCode::io_failed})
+    if (status == static_cast<int>(reported)) return reported;
   if (status != 0) throw IoError(fmt::format("scripts/kernels/fit_kernels.py ended with status {}", status));
   std::set<std::string> files;
   for (const cost::EstimatedKernel& row : table.rows)
     if (const fs::path file = fitted / (row.gpu + ".yaml"); fs::exists(file, error)) files.insert(file.string());
   print_output("{} with these latencies: --hardware {}\n", files.size() == 1 ? "the GPU" : "the GPUs", fmt::join(files, ","));
   return ExitCode::fine;
+}
+
+// Checks that the GPU files of a fit can be written. Throws BadInput. Files that no fit wrote are replaced only with `force`,
+// links and pipes never.
+void check_fitted(const report::OutputFolder& folder, const cost::EstimatedKernels& table, bool force) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  if (fs::is_symlink(fs::symlink_status(folder.file(kFitted), ignored)))
+    throw BadInput({folder.file(kFitted), 0, 0}, "is a symbolic link, allowed: another --out, or none of this name there");
+  std::set<std::string> gpus;
+  for (const cost::EstimatedKernel& row : table.rows) gpus.insert(row.gpu);
+  for (const std::string& gpu : gpus)
+    for (const auto& [ending, begin] :
+         {std::pair{".kernels.yaml", "# Fitted kernel times of "}, {".yaml", " with kernels as "}}) {
+      const std::string file = folder.file(std::string(kFitted) + "/" + gpu + ending);
+      const fs::file_status found = fs::symlink_status(file, ignored);
+      if (!fs::exists(found)) continue;
+      if (!fs::is_regular_file(found))
+        throw BadInput({file, 0, 0}, "is no regular file, allowed: another --out, or none of this name there");
+      const std::string text = force ? "" : read_written_file(file);
+      if (!force && text.substr(0, text.find('\n')).find(begin) == std::string::npos)
+        throw BadInput({file, 0, 0}, "was written by no fit, allowed: another --out, or --force to replace it");
+    }
 }
 
 // If no row has an estimate, there is no result, and the exit status lets scripts detect that.
@@ -289,6 +315,7 @@ ExitCode kernels_command(const std::vector<std::string>& arguments) {
   check_own_used(own, table.rows);
   for (const std::string& warning : table.warnings) print_warning(warning);
   claim();
+  if (fits) check_fitted(folder, table, force);
   write_kernels(table, path, bands, folder);
   if (fits) return fit_kernels(path, table, out);
   return estimated_any(
