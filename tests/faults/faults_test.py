@@ -22,7 +22,7 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, "tests/support")
-from program import BAD_INPUT, DISAGREE, FINE, INTERRUPTED, IO_FAILED, SANITIZERS, SPECSIM  # noqa: E402
+from program import BAD_INPUT, DISAGREE, FINE, INTERRUPTED, IO_FAILED, SANITIZERS, SPECSIM, UNTESTED  # noqa: E402
 
 FILES = ("data.csv", "counts.csv")
 CONFIG = """experiment: small
@@ -314,11 +314,15 @@ class Faults(WithResults):
         Path(f"{plain}.part").symlink_to(victim)
         self.assertEqual(run("run", config, "--trace", plain).returncode, IO_FAILED)
         self.assertEqual(victim.read_text(), "mine\n")
-        # A killed run's leftover file of that name does not block a new run.
+        # A file of that name may be a user's. It stays as it is, and blocks no run.
         Path(f"{plain}.part").unlink()
-        Path(f"{plain}.part").write_text("half")
-        self.assertEqual(run("run", config, "--trace", plain).returncode, FINE)
-        self.assertFalse(Path(f"{plain}.part").exists())
+        Path(f"{plain}.part").write_text("mine")
+        for command in (["run", config, "--trace", plain], ["check", config, "--junit", self.scratch / "junit.xml"], ["serve", "configs/serve/chat.yaml", "--requests", "20", "--timeline", self.scratch / "timeline.json"]):
+            part = Path(f"{command[-1]}.part")
+            part.write_text("mine")
+            self.assertIn(run(*command, "--force").returncode, (FINE, UNTESTED))
+            self.assertEqual(part.read_text(), "mine")
+            self.assertEqual([p.name for p in part.parent.glob("*.part.*")] + [p.name for p in part.parent.glob("*.1.part")], [])
 
     # ---- inputs that change
 

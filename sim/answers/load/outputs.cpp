@@ -181,7 +181,7 @@ void StepTimeline::began(const serve::StepRecord& record) {
   }
 }
 
-StepLog::StepLog(const std::string& path) : file_(path) { report::append_header(text_, step_columns()); }
+StepLog::StepLog(const std::string& path) : file_(path, Leftover::removed) { report::append_header(text_, step_columns()); }
 
 void StepLog::began(const serve::StepRecord& record) {
   report::append_line(text_, step_columns(), record);

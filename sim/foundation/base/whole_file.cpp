@@ -119,8 +119,8 @@ bool below(const std::string& path, std::string_view folder) { return path.compa
 
 int open_new(const std::string& path) { return open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644); }
 
-// Removes the pieces that a sudden end left; those of a writer that is still running are kept.
-void remove_stale(const std::string& path) {
+// Throws IoError if a writer that is still running has its pieces there, or if it is no file.
+void check_leftover(const std::string& path) {
   struct stat found {};
   if (lstat(path.c_str(), &found) != 0) return;
   if (!S_ISREG(found.st_mode)) fail(path, "cannot be written", S_ISDIR(found.st_mode) ? EISDIR : EEXIST);
@@ -129,7 +129,6 @@ void remove_stale(const std::string& path) {
   const bool alive = flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   close(file);
   if (alive) throw IoError(path + ": cannot be written: another process is writing it");
-  unlink(path.c_str());
 }
 
 // A new name is on disk only after its directory is. File systems that cannot sync a directory are ignored.
@@ -173,11 +172,11 @@ bool is_written_through(const std::string& path) {
   return stat(path.c_str(), &found) == 0 && !S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode);
 }
 
-WholeFileWriter::WholeFileWriter(std::string path) : path_(std::move(path)) {
+WholeFileWriter::WholeFileWriter(std::string path, Leftover leftover) : path_(std::move(path)) {
   if (is_written_through(path_))
     open_through();
   else
-    open_temporary();
+    open_temporary(leftover);
 }
 
 void WholeFileWriter::open_through() {
@@ -206,14 +205,18 @@ bool WholeFileWriter::make_pieces() {
   return remains_;
 }
 
-void WholeFileWriter::open_temporary() {
+void WholeFileWriter::open_temporary(Leftover leftover) {
   struct stat found {};
   if (lstat(path_.c_str(), &found) == 0 && S_ISLNK(found.st_mode))
     throw IoError(path_ + ": is a symbolic link, allowed: another file, or none of this name there");
   temporary_ = path_ + ".part";
-  if (!make_pieces() && errno == EEXIST) {
-    remove_stale(temporary_);
-    make_pieces();
+  constexpr int kMostNames = 100;
+  for (int number = 1; !make_pieces() && errno == EEXIST && number <= kMostNames; ++number) {
+    check_leftover(temporary_);
+    if (leftover == Leftover::removed)
+      unlink(temporary_.c_str());
+    else
+      temporary_ = path_ + "." + std::to_string(number) + ".part";
   }
   if (file_ < 0) fail(temporary_, "cannot be written", errno);
   static_cast<void>(flock(file_, LOCK_EX | LOCK_NB));  // without file locks only the error message for a second writer is missing
@@ -253,8 +256,8 @@ void WholeFileWriter::commit() {
   ++files_written;
 }
 
-void write_whole_file(const std::string& path, std::string_view text) {
-  WholeFileWriter file(path);
+void write_whole_file(const std::string& path, std::string_view text, Leftover leftover) {
+  WholeFileWriter file(path, leftover);
   file.append(text);
   file.commit();
 }

@@ -12,13 +12,19 @@ namespace specsim {
 // Whether a path is written directly because it is not a replaceable file: a pipe, a terminal, a standard stream.
 bool is_written_through(const std::string& path);
 
+// A file NAME.part where a writer wants to put its pieces: left by a writer that was killed, or a user's.
+enum class Leftover {
+  kept,    // the pieces get another name
+  removed  // in a folder that a command has claimed
+};
+
 // Writes a file piece by piece next to `path`, as `path`.part. commit() forces it to disk and then renames it to `path`. Without
 // commit() `path` stays as it was and the pieces are removed. A symbolic link to a file is refused. An existing pipe, terminal or
 // /dev/stdout (neither file nor directory) is written directly, piece by piece. Throws IoError with the path and the system's
 // reason; after that only the destructor may be called. If two writers write one file, the second throws.
 class WholeFileWriter {
  public:
-  explicit WholeFileWriter(std::string path);
+  explicit WholeFileWriter(std::string path, Leftover leftover = Leftover::kept);
   ~WholeFileWriter();
   WholeFileWriter(const WholeFileWriter&) = delete;
   WholeFileWriter& operator=(const WholeFileWriter&) = delete;
@@ -27,7 +33,7 @@ class WholeFileWriter {
 
  private:
   void open_through();
-  void open_temporary();
+  void open_temporary(Leftover leftover);
   bool make_pieces();  // false with errno if they cannot be made
 
   std::string path_;
@@ -38,7 +44,7 @@ class WholeFileWriter {
 
 // Writes `text` next to `path`, forces it to disk and renames it into place, as WholeFileWriter does. Throws IoError with the
 // path and the system's reason; `path` is then as it was.
-void write_whole_file(const std::string& path, std::string_view text);
+void write_whole_file(const std::string& path, std::string_view text, Leftover leftover = Leftover::kept);
 
 // Removes the pieces of files that are being written at this moment. Called when a signal ends the program, so it uses only what
 // a signal handler may call. Nothing is written after it: a thread that begins a file waits for the end of the program.

@@ -116,6 +116,8 @@ void OutputFolder::make_and_lock() {
 OutputFolder::~OutputFolder() {
   std::error_code ignored;
   if (!stage_.empty() && !finished_) std::filesystem::remove_all(stage_, ignored);
+  if (claim_.writing == Writing::in_place && !finished_)  // results without a manifest would be in the way of the next run
+    for (const FileSum& own : files_) std::filesystem::remove(file(own.name), ignored);
   while (!made_.empty() && rmdir(made_.back().c_str()) == 0) made_.pop_back();
   if (lock_ >= 0) close(lock_);
 }
@@ -273,7 +275,7 @@ void OutputFolder::write(const std::string& name, std::string_view text) {
       write_manifest(std::move(manifest), files_);
     }
   }
-  write_whole_file(place() + "/" + name, text);
+  write_whole_file(place() + "/" + name, text, Leftover::removed);
 }
 
 void OutputFolder::wrote(const std::string& name) {
@@ -285,7 +287,7 @@ void OutputFolder::write_manifest(Manifest manifest, std::vector<FileSum> result
   manifest.results = std::move(results);
   if (claim_.repeatable && manifest.identity.empty()) manifest.identity = claim_.owner;
   if (manifest.inputs.empty()) manifest.inputs = claim_.inputs;
-  write_whole_file(file(kManifest), manifest_text(manifest));
+  write_whole_file(file(kManifest), manifest_text(manifest), Leftover::removed);
 }
 
 void OutputFolder::finish(const Manifest& manifest) {

@@ -37,8 +37,8 @@ class OutputFolder {
   // Makes the directory and its parents, and locks it. Throws BadInput if `path` is empty or another process has locked it;
   // IoError.
   explicit OutputFolder(std::string path);
-  // Without finish(), removes staged files. Files that grew stay, with a manifest that marks them as unfinished. Unlocks the
-  // directory, and removes it if it was made here and is still empty.
+  // Without finish(), removes the files that were written. Files that grew stay, with a manifest that marks them as unfinished.
+  // Unlocks the directory, and removes it if it was made here and is still empty.
   ~OutputFolder();
   OutputFolder(const OutputFolder&) = delete;
   OutputFolder& operator=(const OutputFolder&) = delete;
