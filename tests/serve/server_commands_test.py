@@ -492,6 +492,23 @@ def warned(options, warning):
         expect(f"{command} {options}: {warning}", warning in text if warning else "was recorded with" not in text and "was trained for" not in text)
 
 
+def named():
+    """The name in a model file is one word of each command, or within one."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("x; touch pw #", "x'; touch pw #", "$(touch pw)"):
+            file = Path(folder) / "model.yaml"
+            text = Path("configs/models/llama-3.1-8b.yaml").read_text(encoding="utf-8")
+            file.write_text(re.sub("^name: .*", lambda _: f"name: {json.dumps(name)}", text, count=1, flags=re.MULTILINE), encoding="utf-8")
+            for engine in ("vllm", "sglang", "llama_cpp"):
+                _, out, err = run("plan", "--hardware", "h100-sxm", "--target", file, "--draft", "llama-3.2-1b", "--engine", engine, "--alpha", "0.8", "--longest", "3")
+                start = re.search("^start: (.*)", out, re.MULTILINE)
+                expect(f"{engine}: no command for {name}: {out} {err}", start is not None and f"<path of {name}>" in shlex.split(start[1]))
+            for engine in ("vllm", "sglang"):  # the draft
+                _, out, err = run("plan", "--hardware", "h100-sxm", "--target", "llama-3.3-70b", "--tensor-parallel", "4", "--draft", file, "--engine", engine, "--alpha", "0.9", "--longest", "3")
+                start = re.search("^start: (.*)", out, re.MULTILINE)
+                expect(f"{engine}: no command for the draft {name}: {out} {err}", start is not None and any(f"<path of {name}>" in word for word in shlex.split(start[1])))
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "commands.jsonl"
@@ -525,6 +542,7 @@ def main():
     expect(f"a cache of 3 bits: {out}", re.search(r"^start: vLLM .* cannot run this (?:plan|setting): it has no cache of 3 bits", out, re.MULTILINE))
     _, out, _ = run("plan", "--hardware", "rtx-5090", "--target", "llama-3.1-8b", "--draft", "eagle3-llama-3.1-8b", "--engine", "llama_cpp", "--alpha", "0.8")
     expect(f"plan for llama.cpp: {out}", "\nstart: llama-server " in out)
+    named()
     print(f"{len(lines)} commands, the memory of {weighed} of them")
 
 

@@ -3,6 +3,7 @@
 #include "sim/answers/plan/engine_flags.h"
 #include "sim/answers/plan/server_fit.h"
 #include "sim/answers/plan/server_split.h"
+#include "sim/foundation/base/shell_word.h"
 #include "sim/hardware/latency/server_memory.h"
 
 #include <fmt/format.h>
@@ -86,6 +87,12 @@ std::string counted(double n) {
 std::string path_of(const ModelShape& model) {
   return fmt::format("<path of {}{}{}>", model.name, model.gguf ? ".gguf" : "",
                      model.weight_bits < 16.0 ? fmt::format(" with {:g}-bit weights", model.weight_bits) : "");
+}
+
+// The same as a word of a command. The user replaces it, so it is only quoted if the shell would read the name as more than a
+// word.
+std::string path_word(const ModelShape& model) {
+  return shell_word(model.name) == model.name ? path_of(model) : shell_word(path_of(model));
 }
 
 bool has_gguf(const Deployment& d) { return d.target->gguf || (d.draft && d.draft->gguf); }
@@ -290,8 +297,8 @@ EngineCommand vllm(const Deployment& d, const RequiredSettings& asked) {
   if (has_gguf(d))
     own.needs.emplace_back("GGUF files need its plug-in vllm-gguf-plugin, which is experimental, and one file per model");
   ServerCommand command(vllm_flags());
-  command.add_word(path_of(*d.target));
-  if (d.target->gguf) command.add(FlagUse::tokenizer, fmt::format("<path of {}>", d.target->name));
+  command.add_word(path_word(*d.target));
+  if (d.target->gguf) command.add(FlagUse::tokenizer, fmt::format("<path of {}>", shell_word(d.target->name)));
   if (shards != 1.0) command.add(FlagUse::tensor_parallel, shards);
   if (shares_experts(d)) command.add(FlagUse::data_parallel, d.target->expert_parallel);
   if (shares_experts(d) || loads_whole_experts(d, own)) command.add(FlagUse::expert_parallel);
@@ -318,8 +325,8 @@ EngineCommand vllm(const Deployment& d, const RequiredSettings& asked) {
   if (fit.context) command.add(FlagUse::context, *fit.context);
   if (asked.batch > cost::vllm_step(d.hardware).requests) command.add(FlagUse::requests, asked.batch);
   if (draft_length > 0)
-    command.add(FlagUse::speculation, fmt::format("'{{{}, \"num_speculative_tokens\": {}{}}}'", draft, draft_length,
-                                                  by_batch ? table_vllm(asked.by_batch) : ""));
+    command.add(FlagUse::speculation, shell_word(fmt::format("{{{}, \"num_speculative_tokens\": {}{}}}", draft, draft_length,
+                                                             by_batch ? table_vllm(asked.by_batch) : "")));
   own.command = (by_batch ? "VLLM_USE_V2_MODEL_RUNNER=1 " : "") + command.text();
   return own;
 }
@@ -369,7 +376,7 @@ EngineCommand sglang(const Deployment& d, const RequiredSettings& asked) {
   const ServerFit fit = fit_for_one(d, cost::MemoryRules::sglang, asked.context, draft_length);
   if (!starts(fit, asked, own)) return own;
   ServerCommand command(sglang_flags());
-  command.add(FlagUse::model, path_of(*d.target));
+  command.add(FlagUse::model, path_word(*d.target));
   if (d.target->gguf) command.add(FlagUse::file_type, "gguf");
   if (has_gguf(d) && draft_length > 0) own.notes.emplace_back("it does not document GGUF files with speculation");
   if (const double gpus = gpus_of(d); gpus > 1.0) command.add(FlagUse::tensor_parallel, gpus);
@@ -397,7 +404,7 @@ EngineCommand sglang(const Deployment& d, const RequiredSettings& asked) {
   if (is_dflash(d)) {
     // DFlash's block counts the token before the drafts, DSpark's does not.
     command.add(FlagUse::speculation, is_dspark(d) ? "DSPARK" : "DFLASH");
-    command.add(FlagUse::draft_model, path_of(*d.draft));
+    command.add(FlagUse::draft_model, path_word(*d.draft));
     if (is_dspark(d))
       command.add(FlagUse::block, draft_length);
     else
@@ -415,7 +422,7 @@ EngineCommand sglang(const Deployment& d, const RequiredSettings& asked) {
     // With topk 1, num-draft-tokens must be num-steps + 1.
     // NEXTN becomes FROZEN_KV_MTP for Gemma 4's assistants (pull request 24436).
     command.add(FlagUse::speculation, is_assistant(d) ? "NEXTN" : is_eagle3(d) ? "EAGLE3" : is_head(d) ? "EAGLE" : "STANDALONE");
-    if (!is_module(d)) command.add(FlagUse::draft_model, path_of(*d.draft));
+    if (!is_module(d)) command.add(FlagUse::draft_model, path_word(*d.draft));
     command.add(FlagUse::draft_length, draft_length);
     command.add(FlagUse::breadth, 1);
     command.add(FlagUse::verified, draft_length + 1);
@@ -538,7 +545,7 @@ EngineCommand llama_cpp(const Deployment& d, const RequiredSettings& asked) {
   note_context(fit, llama_cpp_flags(), "longer requests than planned are refused; for each sequence the command has", own);
   // By default llama-server places a model's layers on one GPU after the other.
   ServerCommand command(llama_cpp_flags());
-  command.add(FlagUse::model, path_of(*d.target));
+  command.add(FlagUse::model, path_word(*d.target));
   if (d.target->tensor_parallel > 1.0) command.add(FlagUse::tensor_parallel, "tensor");
   if (d.target->kv_bits < 16.0) {
     command.add(FlagUse::keys, "q8_0");
@@ -555,7 +562,7 @@ EngineCommand llama_cpp(const Deployment& d, const RequiredSettings& asked) {
                                       : is_dflash(d) ? "draft-dflash"
                                       : is_head(d)   ? "draft-eagle3"
                                                      : "draft-simple");
-    if (!is_module(d)) command.add(FlagUse::draft_model, path_of(*d.draft));
+    if (!is_module(d)) command.add(FlagUse::draft_model, path_word(*d.draft));
     if (d.draft_place) {
       const std::string_view backend = backend_llama_cpp(d);
       command.add(FlagUse::device, devices(backend, 0, d.target->tensor_parallel));
@@ -623,7 +630,7 @@ EngineCommand tensorrt(const Deployment& d, const RequiredSettings& asked) {
   if (!starts(fit, asked, own)) return own;
   if (is_assistant(d)) own.needs.emplace_back("needs pull request 15833 (July 2026): Gemma 4's assistants");
   ServerCommand command(tensorrt_flags());
-  command.add_word(path_of(*d.target));
+  command.add_word(path_word(*d.target));
   if (const double gpus = gpus_of(d); gpus > 1.0) command.add(FlagUse::tensor_parallel, gpus);
   if (shares_experts(d))
     command.add(FlagUse::expert_parallel, d.target->expert_parallel);
@@ -646,8 +653,9 @@ EngineCommand tensorrt(const Deployment& d, const RequiredSettings& asked) {
                                   takes_table_tensorrt(d) ? table_tensorrt(asked.by_batch) : ""));
   const char* const file = asked.draft_length > 0 ? "speculative.yaml" : "options.yaml";
   if (!options.empty()) command.add(FlagUse::options_file, file);
-  own.command =
-      options.empty() ? command.text() : fmt::format("echo '{{{}}}' > {} && {}", fmt::join(options, ", "), file, command.text());
+  own.command = options.empty() ? command.text()
+                                : fmt::format("echo {} > {} && {}", shell_word(fmt::format("{{{}}}", fmt::join(options, ", "))),
+                                              file, command.text());
   return own;
 }
 

@@ -10,6 +10,7 @@
 #include "sim/doors/cli/stop.h"
 #include "sim/foundation/base/files_read.h"
 #include "sim/foundation/base/output.h"
+#include "sim/foundation/base/shell_word.h"
 #include "sim/foundation/base/token.h"
 #include "sim/foundation/report/intervals.h"
 #include "sim/foundation/report/output_folder.h"

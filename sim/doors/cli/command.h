@@ -58,7 +58,4 @@ const std::vector<Command>& commands();
 // The command line as typed, for manifests.
 const std::string& command_line();
 
-// A word quoted as far as a shell needs it.
-std::string shell_word(const std::string& word);
-
 }  // namespace specsim::cli

@@ -17,6 +17,7 @@
 #include "sim/experiments/spec/read_acceptance_table.h"
 #include "sim/foundation/base/files_read.h"
 #include "sim/foundation/base/output.h"
+#include "sim/foundation/base/shell_word.h"
 #include "sim/foundation/report/output_folder.h"
 #include "sim/foundation/report/short_text.h"
 #include "sim/foundation/report/table.h"

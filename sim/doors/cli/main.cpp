@@ -4,6 +4,7 @@
 #include "sim/foundation/base/check.h"
 #include "sim/foundation/base/error.h"
 #include "sim/foundation/base/output.h"
+#include "sim/foundation/base/shell_word.h"
 #include "sim/foundation/base/whole_file.h"
 #include "sim/foundation/config/value.h"
 #include "specsim_version.h"
@@ -151,7 +152,7 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // makes a file-size limit an ordinary write error
   const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
   specsim::cli::typed_line = "specsim";
-  for (const std::string& argument : arguments) specsim::cli::typed_line += " " + specsim::cli::shell_word(argument);
+  for (const std::string& argument : arguments) specsim::cli::typed_line += " " + specsim::shell_word(argument);
   specsim::ExitCode status = specsim::ExitCode::fine;
   specsim::cli::with_deep_stack([&] { status = specsim::cli::run_and_tell(arguments); });
   return static_cast<int>(status);

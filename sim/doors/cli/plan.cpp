@@ -12,6 +12,7 @@
 #include "sim/experiments/run/identity.h"
 #include "sim/foundation/base/files_read.h"
 #include "sim/foundation/base/output.h"
+#include "sim/foundation/base/shell_word.h"
 #include "sim/foundation/report/output_folder.h"
 #include "sim/hardware/presets/presets.h"
 

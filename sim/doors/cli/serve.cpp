@@ -16,6 +16,7 @@
 #include "sim/foundation/base/files_read.h"
 #include "sim/foundation/base/output.h"
 #include "sim/foundation/base/plural.h"
+#include "sim/foundation/base/shell_word.h"
 #include "sim/foundation/report/output_folder.h"
 #include "sim/serving/serve/percentiles.h"
 
@@ -208,7 +209,8 @@ SingleRun sized(const ServeTask& task, const std::atomic<bool>* stop) {
   setting.capacity_progress = [&](double share) { saturating.show(share, 1.0); };
   load::SweepRunner runner(std::move(setting));
   SingleRun run{task.experiment, {}};
-  const arrivals::RequestTrace workload = load::make_requests(task.experiment);
+  const arrivals::RequestTrace workload = load::make_requests(task.experiment, stop);
+  if (stop->load()) return run;
   const double seconds =
       static_cast<double>(workload.requests.back().due - workload.requests.front().due) / arrivals::kPicosecondsPerSecond;
   const bool closed = workload.concurrency > 0;  // its clients slow down with the server, so no rate exceeds its capacity
@@ -313,7 +315,8 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
   SingleRun single = sized(task, stop);
   if (stop->load()) return "";
   const ServeExperiment& experiment = single.experiment;
-  const arrivals::RequestTrace workload = load::make_requests(experiment);
+  const arrivals::RequestTrace workload = load::make_requests(experiment, stop);
+  if (stop->load()) return "";
   Progress progress("requests");
   load::ServeOptions options;
   options.stop = stop;

@@ -7,6 +7,7 @@
 #include "sim/doors/cli/stop.h"
 #include "sim/foundation/base/output.h"
 #include "sim/foundation/base/plural.h"
+#include "sim/foundation/base/shell_word.h"
 #include "sim/foundation/report/csv.h"
 #include "sim/foundation/report/intervals.h"
 #include "sim/foundation/report/output_folder.h"
@@ -208,14 +209,15 @@ std::string client_command(const tune::Run& run, const std::string& engine, cons
   const std::string requests = option("--num-prompts", run.requests ? run.requests : 100.0);
   if (engine.starts_with("sglang"))
     return fmt::format("python3 -m sglang.bench_serving --backend sglang --dataset-name sharegpt{}{}{} --output-file {}.jsonl",
-                       requests, load(), option("--sharegpt-output-len", run.output_tokens), run.name);
+                       requests, load(), option("--sharegpt-output-len", run.output_tokens), shell_word(run.name));
   if (engine.starts_with("llama_cpp"))
     return fmt::format("llama-benchy{}{}{} --save-result {}.json", option("--concurrency", run.concurrency),
-                       option("--pp", run.prompt_tokens), option("--tg", run.output_tokens), run.name);
+                       option("--pp", run.prompt_tokens), option("--tg", run.output_tokens), shell_word(run.name));
   return fmt::format(
-      "vllm bench serve --model '<path of {}>' --dataset-name hf --dataset-path philschmid/mt-bench{}{}{} --save-result "
+      "vllm bench serve --model {} --dataset-name hf --dataset-path philschmid/mt-bench{}{}{} --save-result "
       "--result-filename {}.json",
-      model, option("--hf-output-len", run.output_tokens), requests, load(), run.name);
+      shell_word(fmt::format("<path of {}>", model)), option("--hf-output-len", run.output_tokens), requests, load(),
+      shell_word(run.name));
 }
 
 void print_suggestions(const TuneTask& task, const tune::TuneResult& result) {
