@@ -14,7 +14,6 @@ namespace {
 constexpr std::size_t kMostSorted = 128;  // beyond it lpm and hrrn are too slow, and the queue stays in order of arrival
 // IN_BATCH_PREFIX_CACHING_CHECK_THRESHOLD and IN_BATCH_PREFIX_CACHING_DEPRIORITIZE_THRESHOLD
 constexpr std::uint32_t kInBatchTokens = 32;
-constexpr std::size_t kFirstDrawn = 16;         // requests of the random order that are sorted after the first one has left
 constexpr std::size_t kFewWatches = 1U << 16U;  // watchers_ is rebuilt when it has this many more than twice those needed
 
 using Waiting = OrderedQueue::Waiting;
@@ -46,10 +45,6 @@ std::int64_t constant_key(QueueOrder order, arrivals::RequestId request, const E
   return order == QueueOrder::lof ? -static_cast<std::int64_t>(state.at(request).limit) : state.at(request).priority;
 }
 
-std::uint32_t random_key(arrivals::RequestId request, std::uint64_t ordering) {
-  return rng::philox4x32_10({request, static_cast<std::uint32_t>(ordering), 0, 0}, rng::Key{})[0];
-}
-
 }  // namespace
 
 config::Choices<QueueOrder> queue_order_words() {
@@ -71,10 +66,7 @@ void OrderedQueue::join(arrivals::RequestId request, const EngineState& state, s
   }
   queue.push_back(request);
   changed_ = true;
-  if (order_ == QueueOrder::random)
-    joined_[request] = {orderings_, ++joined_count_};
-  else if (order_ != QueueOrder::fcfs)
-    unknown_.insert(request);
+  if (order_ != QueueOrder::random && order_ != QueueOrder::fcfs) unknown_.insert(request);
 }
 
 void OrderedQueue::leave(std::deque<arrivals::RequestId>& queue) {
@@ -86,42 +78,16 @@ void OrderedQueue::leave(std::deque<arrivals::RequestId>& queue) {
     count(at->second, false);
     found_.erase(at);
   }
-  if (order_ != QueueOrder::random) return;
-  joined_.erase(request);
-  if (left_ < drawn_.size() && ++left_ == in_order_) draw_next(queue);
+  if (shuffled_ > 0 && --shuffled_ > 1) draw_next(queue);
 }
 
-// The order is that of a stable sort at each step, also if the queue was not sorted in between. Equal keys keep their earlier
-// order: by the keys of the steps before, back to the arrival of the later request, and then by arrival.
-bool OrderedQueue::drawn_before(const Drawn& a, const Drawn& b) const {
-  if (a.first != b.first || a.second == b.second) return a.first < b.first;
-  const Joined& one = joined_.at(a.second);
-  const Joined& other = joined_.at(b.second);
-  for (std::uint64_t i = orderings_ - 1; i > std::max(one.ordering, other.ordering); --i)
-    if (const auto x = random_key(a.second, i), y = random_key(b.second, i); x != y) return x < y;
-  return one.number < other.number;
-}
-
-void OrderedQueue::draw_first(std::deque<arrivals::RequestId>& queue) {
-  std::size_t first = 0;
-  for (std::size_t i = 0; i < queue.size(); ++i) {
-    drawn_.emplace_back(random_key(queue[i], orderings_), queue[i]);
-    if (drawn_before(drawn_[i], drawn_[first])) first = i;
-  }
-  std::swap(drawn_.front(), drawn_[first]);
-  std::swap(queue.front(), queue[first]);
-  left_ = 0;
-  in_order_ = 1;
-}
-
+// One step of a shuffle: SGLang shuffles its whole queue, of which only requests that leave matter.
 void OrderedQueue::draw_next(std::deque<arrivals::RequestId>& queue) {
-  const auto before = [this](const Drawn& a, const Drawn& b) { return drawn_before(a, b); };
-  const auto begin = drawn_.begin() + static_cast<std::ptrdiff_t>(left_);
-  in_order_ = std::min(std::max(2 * in_order_, kFirstDrawn), drawn_.size());
-  const auto end = drawn_.begin() + static_cast<std::ptrdiff_t>(in_order_);
-  std::nth_element(begin, end, drawn_.end(), before);
-  std::sort(begin, end, before);
-  std::transform(begin, drawn_.end(), queue.begin(), [](const Drawn& one) { return one.second; });
+  const auto words =
+      rng::philox4x32_10({static_cast<std::uint32_t>(draws_), static_cast<std::uint32_t>(draws_ >> 32U), 0, 0}, rng::Key{});
+  ++draws_;
+  const double uniform = 0x1p-53 * static_cast<double>(((std::uint64_t{words[0]} << 32U) | words[1]) >> 11U);
+  std::swap(queue.front(), queue[static_cast<std::size_t>(uniform * static_cast<double>(shuffled_))]);
 }
 
 void OrderedQueue::count(const Waiting& one, bool joins) {
@@ -284,7 +250,7 @@ void OrderedQueue::order_by_prefix(const std::function<std::uint64_t(arrivals::R
 
 void OrderedQueue::order(bool admits, const std::function<std::uint64_t(arrivals::RequestId)>& waited, const CachedBlocks& cached,
                          const EngineState& state, std::deque<arrivals::RequestId>& queue) {
-  drawn_.clear();
+  shuffled_ = 0;
   forget_changed(*state.pool);
   if (queue.size() <= 1) return;
   switch (order_) {
@@ -293,10 +259,9 @@ void OrderedQueue::order(bool admits, const std::function<std::uint64_t(arrivals
     case QueueOrder::priority:
       return;
     case QueueOrder::random:
-      ++orderings_;
       if (!admits) return;
-      ++sorted_;
-      return draw_first(queue);
+      shuffled_ = queue.size();
+      return draw_next(queue);
     case QueueOrder::lpm:
     case QueueOrder::dfs_weight:
     case QueueOrder::hrrn:

@@ -24,8 +24,8 @@ inline std::uint32_t radix_keys(std::uint32_t tokens, const EngineState& state) 
 enum class QueueOrder { fcfs, lpm, dfs_weight, lof, random, priority, hrrn, shortest_prefill_first };
 config::Choices<QueueOrder> queue_order_words();
 
-// Keeps a queue in its order, as if all of it were sorted before every step by a stable sort. QueueOrder::random puts only the
-// requests that leave in their order.
+// Keeps a queue in its order, as if all of it were sorted before every step by a stable sort. QueueOrder::random draws only the
+// requests that leave.
 class OrderedQueue {
  public:
   explicit OrderedQueue(QueueOrder order) : order_(order) {}
@@ -53,15 +53,7 @@ class OrderedQueue {
   };
 
  private:
-  struct Joined {
-    std::uint64_t ordering = 0;  // the last ordering before it arrived
-    std::uint64_t number = 0;    // number of its arrival
-  };
-  using Drawn = std::pair<std::uint32_t, arrivals::RequestId>;  // a request's random number
-  [[nodiscard]] bool drawn_before(const Drawn& a, const Drawn& b) const;
-  // Brings the first request of the random order to the front of the queue. Most steps admit none or one.
-  void draw_first(std::deque<arrivals::RequestId>& queue);
-  // Brings the next requests of the random order to the front of the queue, as many as have left.
+  // Brings a random one of the first shuffled_ requests to the front of the queue.
   void draw_next(std::deque<arrivals::RequestId>& queue);
   void order_by_prefix(const std::function<std::uint64_t(arrivals::RequestId)>& waited, const CachedBlocks& cached,
                        const EngineState& state, std::deque<arrivals::RequestId>& queue);
@@ -78,17 +70,12 @@ class OrderedQueue {
   void sort(const std::function<std::uint64_t(arrivals::RequestId)>& waited, std::deque<arrivals::RequestId>& queue);
 
   QueueOrder order_;
-  std::uint64_t orderings_ = 0;  // number of orderings so far: the address of the random numbers
   std::uint64_t sorted_ = 0;
   std::uint64_t lookups_ = 0;
-  std::uint64_t joined_count_ = 0;
   bool changed_ = false;  // requests that wait since the queue was last sorted
-  // For QueueOrder::random: requests that were waiting at the last order. The first left_ of these have left, and those before
-  // in_order_ are sorted.
-  std::unordered_map<arrivals::RequestId, Joined> joined_;
-  std::vector<Drawn> drawn_;
-  std::size_t left_ = 0;
-  std::size_t in_order_ = 0;
+  // For QueueOrder::random: the requests at the front that were waiting at the last order.
+  std::size_t shuffled_ = 0;
+  std::uint64_t draws_ = 0;  // so far: the address of the random numbers
   // For orders by cached prefixes: what each waiting request found, as long as nothing that it watches changes, and the requests
   // that must look (again).
   std::unordered_map<arrivals::RequestId, Waiting> found_;
