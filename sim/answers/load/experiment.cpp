@@ -148,10 +148,19 @@ double step_seconds(const serve::StepLatency& latency, const serve::Acceptance& 
   return latency.seconds(work, draft_length);
 }
 
-arrivals::RequestTrace make_requests(const ServeExperiment& experiment) {
+arrivals::RequestTrace make_requests(const ServeExperiment& experiment, const std::atomic<bool>* stop) {
   check_memory(experiment, experiment.arrivals->requests());
   arrivals::RequestTrace workload;
-  experiment.arrivals->fill(workload, key_of(experiment, "arrivals"));
+  workload.stop = stop;
+  try {
+    experiment.arrivals->fill(workload, key_of(experiment, "arrivals"));
+  } catch (const BadInput& bad) {
+    std::vector<Diagnostic> list = bad.list();
+    for (Diagnostic& one : list)
+      if (one.where.file.empty()) one.where.file = experiment.file;
+    throw BadInput(list);
+  }
+  workload.stop = nullptr;
   const auto* const drawn = std::get_if<DrawnLengths>(&experiment.lengths);
   if (drawn == nullptr) return workload;
   const rng::Key key = key_of(experiment, "lengths");

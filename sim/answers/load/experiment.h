@@ -13,6 +13,7 @@
 #include "sim/serving/serve/simulate.h"
 #include "sim/serving/serve/step_time.h"
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -90,7 +91,7 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
 const std::vector<spec::SectionInfo>& serve_sections();
 
 // The requests of its seed. Throws BadInput for a request that the server can never serve.
-arrivals::RequestTrace make_requests(const ServeExperiment& experiment);
+arrivals::RequestTrace make_requests(const ServeExperiment& experiment, const std::atomic<bool>* stop = nullptr);
 
 // Whether its engines share the target's experts, so that they compute every step together.
 bool in_step(const ServeExperiment& experiment);

@@ -108,7 +108,8 @@ std::vector<std::vector<serve::Summary>> SweepRunner::run(const std::vector<Serv
       }
     }
     const ServeExperiment one = replicated(points[point], replication);
-    const arrivals::RequestTrace workload = make_requests(one);
+    const arrivals::RequestTrace workload = make_requests(one, setting_.stop);
+    if (stopped()) return;
     ServeOptions options;
     options.stop = setting_.stop;
     if (one.speculation) {

@@ -41,7 +41,7 @@ class MarkovModulated final : public ArrivalProcess {
     double sent = 0.0;         // seconds until the last of `gaps`
     std::size_t switches = 0;  // of levels since then
     std::size_t all_switches = 0;
-    while (gaps.size() < params_.requests && sent <= kLongestRun) {
+    while (gaps.size() < params_.requests && sent <= kLongestRun && !workload.stopped()) {
       const double next = params_.rates[state] > 0.0 ? exponential(1.0 / params_.rates[state]) : left + 1.0;
       if (next < left) {
         gaps.push_back(gap + next);

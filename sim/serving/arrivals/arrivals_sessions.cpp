@@ -1,12 +1,16 @@
+#include "sim/foundation/base/error.h"
+#include "sim/foundation/base/memory.h"
 #include "sim/foundation/rng/address.h"
 #include "sim/serving/arrivals/arrivals.h"
 #include "sim/serving/arrivals/lengths.h"
 
 #include <boost/random/exponential_distribution.hpp>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstddef>
-#include <functional>
+#include <cstdint>
 #include <limits>
 #include <queue>
 #include <unordered_map>
@@ -31,24 +35,41 @@ struct SessionSetting {
   std::shared_ptr<const LengthDistribution> outputs;
 };
 
+struct Turn {
+  Request request;
+  std::size_t session = 0;
+};
+
+// The number of hashes of the prompts. Throws BadInput if they need more memory than there is.
+std::uint64_t checked_hashes(const std::vector<Turn>& turns) {
+  std::uint64_t hashes = 0;
+  for (const Turn& one : turns) hashes += one.request.hashed / kBlock;
+  if (hashes > UINT32_MAX || 2 * sizeof(std::uint64_t) * hashes > available_memory())
+    throw BadInput({"", 0, 0},
+                   fmt::format("the prompts of the sessions have {} blocks of {} tokens, which need more memory than this "
+                               "machine has free, allowed: fewer requests, or shorter prompts",
+                               hashes, kBlock));
+  return hashes;
+}
+
 // Conversations: each turn's prompt is the whole conversation so far plus something new.
 class Sessions final : public ArrivalProcess {
  public:
   explicit Sessions(SessionSetting setting) : setting_(std::move(setting)) {}
   [[nodiscard]] std::size_t requests() const override { return setting_.requests; }
   void fill(RequestTrace& workload, rng::Key key) const override {
-    struct Turn {
-      Request request;
-      std::size_t session = 0;
-    };
     std::vector<Turn> turns;
-    std::priority_queue<Picoseconds, std::vector<Picoseconds>, std::greater<>> later;  // due after the last session's start
-    std::size_t passed = 0;  // due before it: no later session changes their order
+    std::priority_queue<Picoseconds> first;  // when the first requests() turns so far are due
+    const auto complete = [&](Picoseconds due) { return first.size() == setting_.requests && due >= first.top(); };
+    const auto keep_first = [&] {
+      std::stable_sort(turns.begin(), turns.end(), [](const Turn& a, const Turn& b) { return a.request.due < b.request.due; });
+      turns.resize(std::min(turns.size(), setting_.requests));
+    };
     double start = 0.0;
-    for (std::size_t session = 0; passed < setting_.requests; ++session) {
+    for (std::size_t session = 0; !workload.stopped(); ++session) {
       rng::Stream gap_bits(key, rng::Purpose::start, 1, session);
       start += boost::random::exponential_distribution<double>(setting_.rate)(gap_bits);
-      for (; !later.empty() && later.top() <= moment(start); later.pop()) ++passed;
+      if (complete(moment(start))) break;
       rng::Stream length_bits(key, rng::Purpose::length, 0, session);
       const std::uint32_t count = setting_.turns->draw(session, length_bits);
       double due = start;
@@ -58,18 +79,21 @@ class Sessions final : public ArrivalProcess {
         Turn one;
         one.session = session;
         one.request.due = moment(due);
+        if (complete(one.request.due)) break;  // and so are the later turns
         const std::uint32_t fresh = setting_.prompts->draw(session, length_bits);
         if (said > setting_.most - std::min(setting_.most, fresh) && turn > 0) break;
         one.request.prompt = said + fresh;
         one.request.output = setting_.outputs->draw(session, length_bits);
         said = one.request.prompt + one.request.output;
         one.request.hashed = said;
-        later.push(one.request.due);
+        if (first.size() == setting_.requests) first.pop();
+        first.push(one.request.due);
         turns.push_back(one);
+        if (turns.size() > 2 * setting_.requests + kBlock) keep_first();
       }
     }
-    std::stable_sort(turns.begin(), turns.end(), [](const Turn& a, const Turn& b) { return a.request.due < b.request.due; });
-    turns.resize(std::min(turns.size(), setting_.requests));
+    keep_first();
+    workload.hashes.reserve(checked_hashes(turns));
     workload.hash_tokens = kBlock;
     workload.answers_first = setting_.closed;
     std::unordered_map<std::size_t, std::uint32_t> before;  // by session: Request::follows of its next turn

@@ -1,6 +1,7 @@
 // The load of a server: requests with their lengths, and when they are sent.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -42,6 +43,9 @@ struct RequestTrace {
   // A request that follows another is sent when that one has ended and the time between the two `due` has passed, whatever its
   // own `due` is. Requests are then not sent in their order.
   bool answers_first = false;
+  // If it is set while the requests are made, only some are made.
+  const std::atomic<bool>* stop = nullptr;
+  [[nodiscard]] bool stopped() const { return stop != nullptr && *stop; }
   Picoseconds think = 0;  // between the end of a request and the next of the same client, if concurrency is limited
 };
 
