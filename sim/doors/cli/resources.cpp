@@ -6,11 +6,15 @@
 #include "sim/foundation/base/exit_code.h"
 #include "sim/foundation/base/output.h"
 
+#include <fmt/format.h>
+
 #include <spawn.h>
 #include <sys/auxv.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -91,6 +95,27 @@ bool wait_for(pid_t child, const std::atomic<bool>* flag) {
   return flag == nullptr ? stopped.load() : told;
 }
 
+// Python needs more stack than the rest of this program. A started process inherits the limit.
+class LargerStack {
+ public:
+  LargerStack() {
+    constexpr rlim_t kEnough = rlim_t{8} << 20U;
+    if (getrlimit(RLIMIT_STACK, &before_) != 0 || before_.rlim_cur >= kEnough) return;
+    rlimit larger = before_;
+    larger.rlim_cur = std::min(kEnough, before_.rlim_max);
+    raised_ = setrlimit(RLIMIT_STACK, &larger) == 0;
+  }
+  LargerStack(const LargerStack&) = delete;
+  LargerStack& operator=(const LargerStack&) = delete;
+  ~LargerStack() {
+    if (raised_) setrlimit(RLIMIT_STACK, &before_);
+  }
+
+ private:
+  rlimit before_{};
+  bool raised_ = false;
+};
+
 // The file of this program; without /proc, as in a bare chroot, the path that it was started by.
 fs::path own_path() {
   std::error_code ignored;
@@ -158,6 +183,7 @@ int run_script(const std::string& script, const std::vector<std::string>& argume
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   if (printed != nullptr) posix_spawn_file_actions_adddup2(&files, fileno(printed.get()), STDOUT_FILENO);
+  const LargerStack larger;
   pid_t child = 0;
   int error = posix_spawn(&child, own.c_str(), &files, &own_group, argv.data(), environment.data());
   std::string any = "python3";
@@ -179,7 +205,8 @@ int run_script(const std::string& script, const std::vector<std::string>& argume
       print_output("{}", std::string_view(piece.data(), size));
   }
   if (WIFEXITED(status) && (WEXITSTATUS(status) == 0 || !was_stopped)) return WEXITSTATUS(status);
-  return was_stopped ? static_cast<int>(ExitCode::interrupted) : 1;
+  if (was_stopped) return static_cast<int>(ExitCode::interrupted);
+  throw IoError(fmt::format("{}: ended by signal {} ({})", script, WTERMSIG(status), strsignal(WTERMSIG(status))));
 }
 
 }  // namespace specsim::cli
