@@ -192,6 +192,12 @@ def counters():
     says("a quote in a name", out, r'model_name="b\"x"')
     out = imported("", text=(LOGS / "vllm.log").read_text().replace("\n", "\r"))
     says("carriage returns", out, "4 lines", "126 rounds")
+    # The same beyond 64 MiB, which is the longest line.
+    line = "SpecDecoding metrics: Mean acceptance length: 2.00, Accepted: 100 tokens, Drafted: 300 tokens, Per-position acceptance rate: 0.5, 0.3, 0.2"
+    out = imported("", text=f"{line}\r" + ("x" * 1000 + "\r") * 70000 + f"{line}\r")
+    says("carriage returns beyond the longest line", out, "2 lines", "200 rounds")
+    status, out, err = run("import", "-", input=f"{line}\n" + "x" * (66 << 20))
+    says("a line that is too long", err, "standard input: lines of more than 67108864 bytes were cut")
     # Text output keeps the notes that CSV drops.
     status, out, _ = run("import", "-", "--format", "csv", input=first + scrape(1000, 900, (500, 100), "other"))
     says("csv", out, 'model_name=""m""', 'model_name=""other""', "positions", ",no,")

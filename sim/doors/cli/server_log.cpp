@@ -81,6 +81,7 @@ void read_lines(int file, const std::string& path, logs::LogReader& reader) {
   std::string line;
   std::array<char, 1 << 16> buffer;
   bool first = true;
+  bool cut = false;
   while (true) {
     const ssize_t count = ::read(file, buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR) continue;
@@ -92,7 +93,17 @@ void read_lines(int file, const std::string& path, logs::LogReader& reader) {
     if (std::exchange(first, false)) refuse_packed(text, path);
     while (!text.empty()) {
       const std::size_t end = text.find('\n');
-      if (line.size() < kLongestLine) line += text.substr(0, end);
+      const bool full = line.size() >= kLongestLine;
+      if (!full)
+        line += text.substr(0, end);
+      else if (end != 0)
+        cut = true;
+      // A text without line feeds, as an old Mac's: what ends in a carriage return is complete.
+      const std::size_t whole = full || line.size() < kLongestLine ? std::string::npos : line.rfind('\r');
+      if (whole != std::string::npos && whole > 0) {
+        reader.add_part(std::string_view(line).substr(0, whole));
+        line.erase(0, whole + 1);
+      }
       if (end == std::string_view::npos) break;
       reader.add_line(line);
       line.clear();
@@ -100,6 +111,7 @@ void read_lines(int file, const std::string& path, logs::LogReader& reader) {
     }
   }
   if (!line.empty()) reader.add_line(line);
+  if (cut) print_warning(fmt::format("{}: lines of more than {} bytes were cut", name_of_file(path), kLongestLine));
 }
 
 // A file that can be read in pieces, closed at the end; -1 if it cannot.

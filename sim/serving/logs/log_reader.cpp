@@ -95,8 +95,17 @@ void LogReader::cannot_read(const std::string& why) {
   if (contents_.unread++ == 0) contents_.first_unread = fmt::format("line {}: {}", line_, why);
 }
 
+void LogReader::add_part(std::string_view part) {
+  line_ = contents_.lines + 1;
+  read_pieces(part);
+}
+
 void LogReader::add_line(std::string_view line) {
   line_ = ++contents_.lines;
+  read_pieces(line);
+}
+
+void LogReader::read_pieces(std::string_view line) {
   // Splits at carriage returns, which a terminal uses to overwrite text: progress before a line, or a whole log without line
   // feeds.
   while (true) {

@@ -217,6 +217,8 @@ class LogReader : private JsonUser {
   LogReader(const LogReader&) = delete;
   LogReader& operator=(const LogReader&) = delete;
   void add_line(std::string_view line);
+  // Adds the beginning of a very long line, up to a carriage return.
+  void add_part(std::string_view part);
   // Adds a text of many lines.
   void add_text(std::string_view text);
   LogContents finish();
@@ -317,6 +319,7 @@ class LogReader : private JsonUser {
   void cannot_read(const std::string& why);
   void add_sample(ReportedAcceptance& acceptance, const Sample& sample);
 
+  void read_pieces(std::string_view line);
   void read_line(std::string_view line);
   void read_text(std::string_view line);
   bool go_on(std::string_view line);
