@@ -129,6 +129,13 @@ class HostilePlaces(WithResults):
                             ["init", self.scratch / f"configs{limit}"]):
                 result = run(*command, preexec_fn=small)
                 self.assertIn(result.returncode, (FINE, UNTESTED, DISAGREE), (limit, command, result.stderr))
+        # Python needs more stack: it gets the default where only the soft limit is small, and otherwise its signal is reported.
+        self.assertEqual(run("run", self.config, "--out", self.scratch / "stacked").returncode, FINE)
+        hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
+        result = run("plot", self.scratch / "stacked", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_STACK, (64 << 10, hard)))
+        self.assertEqual(result.returncode, FINE, result.stderr)
+        result = run("plot", self.scratch / "stacked", "--force", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_STACK, (64 << 10, 64 << 10)))
+        self.assertRegex(result.stderr, r"^$" if result.returncode == FINE else r"ended by signal \d+ \(")
 
     @unittest.skipIf(SANITIZERS, "preloading goes before the sanitizer's own library")
     def test_memory_that_ends_for_good(self):
@@ -174,6 +181,12 @@ class HostilePlaces(WithResults):
         status, mib = most_mib("serve", "configs/serve/chat.yaml", "--trace", trace)
         self.assertEqual(status, BAD_INPUT)
         self.assertLess(mib, 600)
+        # Sessions: a thousand of a million turns each, of which a thousand turns are sent; and prompts of 12.5 billion blocks.
+        sessions = "serve.arrivals={process: sessions, rate: %s, requests: %s, turns: %s, gap_s: %s, prompt: %s, output: 1, most: 1e7}"
+        for values, status, limit in (((1e9, 1000, 1000000, 1e6, 1), FINE, 200), ((1, 200000, 1, 1, 1e6), BAD_INPUT, 400)):
+            found, mib = most_mib("serve", "configs/serve/chat.yaml", "--dry-run", "--no-capacity", "--set", sessions % values)
+            self.assertEqual(found, status)
+            self.assertLess(mib, limit)
 
     @unittest.skipIf(SANITIZERS, "a sanitizer keeps what is freed")
     def test_memory_by_byte_of_input(self):
