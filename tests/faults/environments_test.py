@@ -182,6 +182,9 @@ class Environments(unittest.TestCase):
                 self.assertIn(out, done.stderr, shown)
                 self.assertEqual(done.returncode, IO_FAILED, shown)
                 self.assertEqual(list((self.folder / out).rglob("*.part")), [], shown)
+                # Nothing is left that would be in the way of the next run.
+                left = {p.name for p in (self.folder / out).rglob("*") if p.is_file()} - {"small.yaml", "server.yaml", "kernels.csv", "prompts.jsonl"}
+                self.assertTrue(not left & set(self.whole[name]) or left & {"manifest.yaml", "journal.txt"}, (*shown, left))
                 # With enough room and --force, the same command writes everything.
                 done = self.run_here([*words, "--force", "--out", "out"], out)
                 self.same(name, done, out, shown)

@@ -501,11 +501,11 @@ def named():
             file.write_text(re.sub("^name: .*", lambda _: f"name: {json.dumps(name)}", text, count=1, flags=re.MULTILINE), encoding="utf-8")
             for engine in ("vllm", "sglang", "llama_cpp"):
                 _, out, err = run("plan", "--hardware", "h100-sxm", "--target", file, "--draft", "llama-3.2-1b", "--engine", engine, "--alpha", "0.8", "--longest", "3")
-                start = re.search("^start: (.*)", out, re.MULTILINE)
+                start = re.search("^start[^:]*: (.*)", out, re.MULTILINE)
                 expect(f"{engine}: no command for {name}: {out} {err}", start is not None and f"<path of {name}>" in shlex.split(start[1]))
             for engine in ("vllm", "sglang"):  # the draft
                 _, out, err = run("plan", "--hardware", "h100-sxm", "--target", "llama-3.3-70b", "--tensor-parallel", "4", "--draft", file, "--engine", engine, "--alpha", "0.9", "--longest", "3")
-                start = re.search("^start: (.*)", out, re.MULTILINE)
+                start = re.search("^start[^:]*: (.*)", out, re.MULTILINE)
                 expect(f"{engine}: no command for the draft {name}: {out} {err}", start is not None and any(f"<path of {name}>" in word for word in shlex.split(start[1])))
 
 

@@ -98,6 +98,7 @@ class Sessions final : public ArrivalProcess {
     workload.answers_first = setting_.closed;
     std::unordered_map<std::size_t, std::uint32_t> before;  // by session: Request::follows of its next turn
     for (Turn& one : turns) {
+      if (workload.stopped()) return;
       one.request.follows = std::exchange(before[one.session], static_cast<std::uint32_t>(workload.requests.size() + 1));
       one.request.first_hash = static_cast<std::uint32_t>(workload.hashes.size());
       one.request.hashes = one.request.hashed / kBlock;
