@@ -82,7 +82,7 @@ class ExistingFiles(WithResults):
         own.write_text("mine\n")
         self.refused(run("kernels", table, "--fit", "--out", own.parent.parent), "/fitted: is here without a manifest.yaml that shows which command wrote it, allowed: ")
         self.assertEqual(own.read_text(), "mine\n")
-        # Beside a manifest, a file in `fitted` is replaced only if a fit wrote it; links and pipes never, and what they lead to stays.
+        # Next to a manifest, a file in `fitted` is replaced only if a fit wrote it; links and pipes never, and what they lead to stays.
         out = own.parent.parent
         own.parent.rename(self.scratch / "kept")
         self.refused(run("kernels", table, "--fit", "--out", out), "nothing to fit, allowed: ")  # the errors are written
