@@ -33,7 +33,7 @@ def draw(folder):
     axes.minorticks_off()
     axes.set_ylim(-0.7, len(names) - 0.3)
     axes.set_yticks(range(len(names)), names)
-    axes.set_xlabel("estimated over measured: median, middle half and 90 % of the rows; inside: of the stated 95 % interval")
+    axes.set_xlabel("estimated over measured: median, middle half and 90 % of the rows;\ninside: of the stated 95 % interval")
     save(figure, folder / "scoreboard.png")
 
 

@@ -37,10 +37,12 @@ BANDS = {"within_1_percent": (53, 83), "within_2_percent": (88, 100)}
 
 
 class Row:
-    """A measured time and its estimate. error: logarithm of measured over estimated; kernels: the part of the stated error that kernels make."""
+    """A measured time and its estimate. error: logarithm of measured over estimated; kernels: the part of the stated error that kernels make.
+    date, version: of the measurement and its engine, empty if the source's table has no such column."""
 
-    def __init__(self, server, error, kernels, stated, measured_ms):
+    def __init__(self, server, error, kernels, stated, measured_ms, date="", version=""):
         self.server, self.error, self.kernels, self.stated, self.measured_ms = server, error, kernels, stated, measured_ms
+        self.date, self.version = date, version
 
 
 class Asked:
@@ -70,7 +72,8 @@ def step_rows(specsim):
             for row in priced(specsim, STEPS, path.stem, Path(scratch)):
                 error, kernels = (0.01 * float(row[key]) for key in ("error_percent", "kernel_error_percent"))
                 measured = next(float(row[key]) for key in ("median_ms", "ms", "silicon_tpot_ms") if key in row)
-                one = Row("", -math.log(float(row["ratio"])), kernels, error, measured)
+                version = row["engine"].split()[-1] if "engine" in row else row["backend_version"]
+                one = Row("", -math.log(float(row["ratio"])), kernels, error, measured, version=version)
                 if path.stem != "serving_tpot":
                     one.server = (path.stem, row["model"], row["tp"], row.get("phase"))
                     found["steps of vLLM on a B300"].append(one)
@@ -120,9 +123,11 @@ def served_rows(specsim):
         once = tuple(row[key] for key in ("source", "target", "target_dtype", "hardware", "gpus", "clients", "plain", "prompt"))
         if "plain" in seen and once not in plains:
             plains.add(once)
-            found["served: plain steps"].append(Row(server, math.log(seen["plain"] / made["plain"]), plain[1], plain[2], seen["plain"]))
+            found["served: plain steps"].append(Row(server, math.log(seen["plain"] / made["plain"]), plain[1], plain[2], seen["plain"],
+                                                     row["date"], row["version"]))
         if verify is not None and "round" in seen:  # the error of the pass over all rows, which is the least error of a round
-            found["served: rounds"].append(Row(server, math.log(seen["round"] / made["round"]), verify[1], verify[2], seen["round"]))
+            found["served: rounds"].append(Row(server, math.log(seen["round"] / made["round"]), verify[1], verify[2], seen["round"],
+                                                row["date"], row["version"]))
     return found
 
 
@@ -189,7 +194,8 @@ def main():
             lines.append(f"| {name} | {len(rows)} | {len(by_server(rows))} | {100 * middle(rows, kernels):.1f} | {shares[0]:.0f} / {shares[1]:.0f} | "
                          f"{100 * middle(rows, stated):.1f} | {shares[2]:.0f} / {shares[3]:.0f} | {needed:.2f} |\n")
     write_rows(out / "rows.csv", [{"set": name, "server": " ".join(filter(None, row.server)), "measured_ms": f"{row.measured_ms:.5g}",
-                                   "estimated_ms": f"{row.measured_ms / math.exp(row.error):.5g}", "stated_error_percent": f"{100 * row.stated:.1f}"}
+                                   "estimated_ms": f"{row.measured_ms / math.exp(row.error):.5g}", "stated_error_percent": f"{100 * row.stated:.1f}", "date": row.date,
+                                   "version": row.version}
                                   for name in order for row in sets[name]])
     (out / "coverage.md").write_text(
         "| set | rows | servers | error of kernels, % | within 1 / 2 of it, % | stated error, % | within 1 / 2 of it, % | needed / stated |\n"
