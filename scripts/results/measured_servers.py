@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 """Simulates measured servers under load from what their sources state: writes results/servers. Nothing is fitted.
 
-usage: scripts/results/measured_servers.py SPECSIM OUT    (from the repository's root: scripts/results/measured_servers.py build/specsim results/servers)
+usage: scripts/results/measured_servers.py SPECSIM OUT [CLASS]    (from the repository's root: scripts/results/measured_servers.py build/specsim results/servers)
+
+With CLASS only rows whose class begins so, such as threads.
 
 Reads configs/published/servers.csv, one line for each measured cell: the deployment, its load, means of what was measured, and `inputs`, what had to be
 assumed. Rows with `not_simulated` are passed on without an estimate; that column says why. Rows that differ only in date or version have one estimate.
@@ -125,16 +127,16 @@ def thread_lines(specsim):
 
 
 def main():
-    if len(sys.argv) != 3 or sys.argv[1].startswith("-"):
+    if len(sys.argv) not in (3, 4) or sys.argv[1].startswith("-"):
         sys.exit(__doc__)
-    specsim, out = sys.argv[1], Path(sys.argv[2])
+    specsim, out, begins = sys.argv[1], Path(sys.argv[2]), sys.argv[3] if len(sys.argv) == 4 else ""
     out.mkdir(parents=True, exist_ok=True)
-    rows = rows_of(ROWS)
+    rows = [row for row in rows_of(ROWS) if row["class"].startswith(begins)]
     first = {loads(row): row for row in rows if not row["not_simulated"]}
     with ThreadPoolExecutor(2) as pool:
         made = dict(zip(first, pool.map(lambda row: simulated(specsim, row), first.values())))
     lines = [line for row in rows for line in lines_of(row, made.get(loads(row)) if not row["not_simulated"] else None)]
-    lines += thread_lines(specsim)
+    lines += thread_lines(specsim) if "threads".startswith(begins) else []
     write_rows(out / "rows.csv", lines, COLUMNS)
     (out / "manifest.yaml").write_text('script: scripts/results/measured_servers.py\ncommand: "scripts/results/measured_servers.py build/specsim results/servers"\n'
                                        f'program: "{version_of(specsim)}"\ndata: {ROWS}, {THREADS}\nestimates: {len(made)}\n')

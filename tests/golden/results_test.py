@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""results/roofline, results/timing_claims, results/fidelity/steps and coverage, and estimates of results/gpu and of the kernels in
+"""results/roofline, results/timing_claims, results/servers, results/fidelity/steps and coverage, and estimates of results/gpu and of the kernels in
 results/fidelity/sample agree with their scripts' output on the current program. results/method_claims belongs to the current configs, and a
 ranking with fewer rounds agrees with the one on record.
 
@@ -17,6 +17,7 @@ import yaml
 
 sys.path.insert(0, "scripts/results")
 import latency_coverage
+from tables import rows_of
 
 SPECSIM = os.environ.get("SPECSIM", "build/specsim")
 RESULTS = Path("results")
@@ -146,12 +147,29 @@ def kernels(scratch):
     return problems
 
 
+def servers(scratch):
+    """Problems of results/servers: two of its classes are made again, and every row of the configs is in it, with an estimate or a reason."""
+    record = rows_of(RESULTS / "servers" / "rows.csv")
+    problems = [f"results/servers: {row['row']}: neither an estimate nor a reason" for row in record if not row["estimated"] and not row["not_simulated"]]
+    problems += [f"results/servers: {name} is missing" for name in sorted({row["row"] for row in rows_of("configs/published/servers.csv")} - {row["row"] for row in record})]
+    for begins in ("six simulators", "threads"):
+        done = subprocess.run([sys.executable, "scripts/results/measured_servers.py", SPECSIM, scratch, begins], capture_output=True, text=True)
+        if done.returncode != 0:
+            return [f"scripts/results/measured_servers.py: exit code {done.returncode}: {done.stderr}"]
+        made, kept = rows_of(Path(scratch) / "rows.csv"), [row for row in record if row["class"].startswith(begins)]
+        if len(made) != len(kept):
+            problems.append(f"results/servers: {len(kept)} rows of {begins}, {len(made)} made")
+        problems += [f"results/servers: {new['row']}, {new['quantity']}: {new['estimated']}, on record {old['estimated']}" for old, new in zip(kept, made)
+                     if abs(float(new["estimated"]) / float(old["estimated"]) - 1) > 0.005]
+    return problems
+
+
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         problems = rankings(scratch)
     with tempfile.TemporaryDirectory() as scratch:
         problems += gpu_latencies(scratch)
-    for check in (steps, coverage, kernels):
+    for check in (steps, coverage, kernels, servers):
         with tempfile.TemporaryDirectory() as scratch:
             problems += check(scratch)
     for script, folder, tables, text in MADE:
