@@ -65,7 +65,7 @@ def test_a_rule_that_runs_commands(capfd):
         def accept(self, target, draft, token):
             specsim.rule("inner", Asks())
             return 0.5
-    with specsim.rule("outer", Registers()), pytest.raises(specsim.InputError, match="within a running rule"):
+    with specsim.rule("outer", Registers()), pytest.raises(specsim.InputError, match="within a running part"):
         specsim.check({**CONFIG, "decode": {"drafter": {"kind": "chain", "draft_length": 1}, "verifier": "outer"}})
 
 

@@ -89,7 +89,7 @@ cost: {{model: roofline, hardware: h100-sxm, target: llama-3.1-8b, draft: {}, en
   const load::ServeExperiment ngrams = server(config("", "ngram"));
   CHECK_FALSE(ngrams.scheduler()->asynchronous());
   CHECK(load::without_speculation(ngrams).scheduler()->asynchronous());
-  CHECK(server(config(", async: true", "ngram")).scheduler()->asynchronous());  // as the user says
+  CHECK(server(config(", async: true", "ngram")).scheduler()->asynchronous());
   CHECK(server(config("", "eagle", "eagle3-llama-3.1-8b")).scheduler()->asynchronous());
   // The plan knows it, too: its round shows the host's 1.207 ms, which other rounds hide.
   const auto round_of = [](const char* ngrams_wait) {
