@@ -262,7 +262,8 @@ void OutputFolder::write(const std::string& name, std::string_view text) {
   }
   make_directories(place());
   const auto known = std::find_if(files_.begin(), files_.end(), [&](const FileSum& own) { return own.name == name; });
-  if (known != files_.end()) {
+  const bool is_new = known == files_.end();
+  if (!is_new) {
     known->sum = checksum(text);
   } else {
     files_.push_back({name, checksum(text)});
@@ -275,7 +276,12 @@ void OutputFolder::write(const std::string& name, std::string_view text) {
       write_manifest(std::move(manifest), files_);
     }
   }
-  write_whole_file(place() + "/" + name, text, Leftover::removed);
+  try {
+    write_whole_file(place() + "/" + name, text, Leftover::removed);
+  } catch (const IoError&) {
+    if (is_new) files_.pop_back();  // a file of that name that was here before stays
+    throw;
+  }
 }
 
 void OutputFolder::wrote(const std::string& name) {
