@@ -206,6 +206,13 @@ const std::vector<Parameter>& hardware_parameters() {
        {},
        kernel_engines()},
       figure("kernels_spread", "0", "minimum standard deviation of the logarithm of a time estimated by another GPU's fits"),
+      {"untuned_times",
+       Type::number,
+       "1",
+       "time of a server's quantised products over that of the fits, where only kernels tuned for their shape were measured",
+       config::between(1, 10),
+       {}},
+      figure("untuned_spread", "0", "standard deviation of the logarithm of untuned_times"),
       {"calibration", Type::value, "{}", "measured efficiencies of its matrix products", {}, {}},
       {"power", Type::value, "", "power of the board: limit_w, idle_w, memory_w, compute_w, cap_w, spread, source", {}, {}},
       {"price", Type::value, "", "dollars_per_hour of one GPU, and the source, a list with its date", {}, {}}};
@@ -360,6 +367,8 @@ Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics) {
   hardware.compute_capability = a.number("compute_capability");
   hardware.maker = read_maker(a, hardware.compute_capability);
   hardware.kernels_spread = a.number("kernels_spread");
+  hardware.untuned_times = a.number("untuned_times");
+  hardware.untuned_spread = a.number("untuned_spread");
   if (a.has("kernels_engine")) hardware.kernels_engine = a.text("kernels_engine");
   // The preset's fits do not override a calibration that the user gave.
   const bool own_calibration = spec.is_map() && spec.find("calibration") != nullptr && spec.find("kernels") == nullptr;

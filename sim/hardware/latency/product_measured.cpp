@@ -78,11 +78,12 @@ std::optional<double> MeasuredProduct::seconds(const ProductWork& work) const {
     if (plain != nullptr && plain->engine == found->engine)
       us = std::max(0.5 * us, us - std::max(0.0, found->floor_us(hardware, x) - plain->floor_us(hardware, x)));
   }
-  return kSecondsPerMicro * us;
+  return kSecondsPerMicro * us * (work.type.bits < 16.0 ? hardware.untuned_times : 1.0);
 }
 
 KernelError MeasuredProduct::error(const ProductWork& work) const {
-  return {fit(work.type)->spread, library_.hardware().kernels_spread};
+  const Hardware& hardware = library_.hardware();
+  return {fit(work.type)->spread, std::hypot(hardware.kernels_spread, work.type.bits < 16.0 ? hardware.untuned_spread : 0.0)};
 }
 
 KernelLabel MeasuredProduct::label(const ProductWork& work) const { return library_.label(*fit(work.type)); }
