@@ -64,7 +64,7 @@ def verdict(folder, name, made):
     """The sentence of a single run, and both servers' requests."""
     (Path(folder) / f"{name}.yaml").write_text(json.dumps(made))
     text = " ".join(serve(folder, f"{name}.yaml", "--out", name).stdout.split())
-    said = re.search(r"speculation at this load .*?(keep up with the load|\(\S+ %\)(?= (speculative|plain|most|wrote|no largest)))", text)
+    said = re.search(r"speculation at this load .*?(keep up with the load|\(\S+ %, 95 %: \S+ to \S+\)(?= (speculative|plain|most|wrote|no largest)))", text)
     return said.group() if said else "", *(columns(Path(folder) / name / f"{file}.csv") for file in ("requests", "requests_plain"))
 
 
@@ -95,11 +95,14 @@ def single(folder, checks):
         some = f"mean TPOT {before[1]:.4g} -> {tpot:.4g} ms ({100 * (tpot / before[1] - 1):+.1f} %"
         checks.holds(f"{name}: TPOT", some in said)
         checks.holds(f"{name}: TTFT", f"mean TTFT {before[0]:.4g} -> {ttft:.4g} ms ({100 * (ttft / before[0] - 1):+.1f} %" in said)
-        given = f"output tokens/s {digits(before[2])} -> {digits(throughput)} ({100 * (throughput / before[2] - 1):+.1f} %)"
+        given = f"output tokens/s {digits(before[2])} -> {digits(throughput)} ({100 * (throughput / before[2] - 1):+.1f} %, 95 %: "
         checks.holds(f"{name}: throughput", given in said if name == "clients" else "both servers keep up with the load" in said)
         checks.rejects_exactly("the verdict of a run", "the two servers exchanged", f"mean TPOT {tpot:.4g} -> {before[1]:.4g}" not in said)
     said, own, plain = verdict(folder, "drowned", crowded(0, rate=100.0, requests=400))
     checks.holds("a server that is sent more than it answers has no mean TTFT", "TTFT grows without limit" in said and "mean TTFT" not in said)
+    # Of 40 requests none waits in a queue, though they come at twice the capacity.
+    said, own, plain = verdict(folder, "short", crowded(0, rate=100.0, requests=40))
+    checks.holds("a run too short to show that its load is above the capacity", "keep up" not in said and "TTFT grows without limit" in said)
     alone = crowded(0, rate=6.0, requests=100)
     del alone["serve"]["speculation"]
     (Path(folder) / "alone.yaml").write_text(json.dumps(alone))

@@ -276,6 +276,50 @@ TEST_CASE("one load's verdict is of the two servers' mean times", "[serve]") {
   CHECK(holds(text, "5.5 ms (-45.0 %"));
 }
 
+TEST_CASE("the throughput of clients that wait varies as their requests' lives do", "[serve]") {
+  // 30 of 64 clients send a second request each. All outputs are equally long, so the server's throughput hardly varies. Mutant:
+  // by the gaps between requests, of which all but 30 are 0, so that the half width is several times the throughput.
+  const load::ServeResult own = tests::run_server(tests::server(R"(serve:
+  scheduler: {kind: vllm_v1, max_num_seqs: 64, async: false}
+  arrivals: {process: closed, concurrency: 64, requests: 94}
+  lengths: {prompt: 16, output: 50}
+cost: {model: affine, target_fixed_ms: 10}
+)"));
+  CHECK(own.summary.output_throughput_half_width < 0.1 * own.summary.output_throughput);
+  CHECK(serve::bounds(own.summary, serve::Bounded::throughput).high < 1.1 * own.summary.output_throughput);
+}
+
+TEST_CASE("TPOT and throughput that say different things are both in the verdict", "[serve]") {
+  const auto sequence = [](double first_ms, double each_ms) {
+    serve::Sequence one;
+    one.status = serve::Status::finished;
+    one.emitted = 11;
+    one.first_token = static_cast<arrivals::Picoseconds>(1e9 * first_ms);
+    one.last_token = static_cast<arrivals::Picoseconds>(1e9 * (first_ms + 10 * each_ms));
+    return one;
+  };
+  const auto server = [&](double each_ms, double throughput) {
+    load::ServeResult made;
+    for (int i = 0; i < 40; ++i) made.result.sequences.push_back(sequence(5, each_ms));
+    made.summary.output_throughput = throughput;
+    made.summary.last_tenth_s = NAN;
+    return made;
+  };
+  const auto said = [&](double tpot, double throughput, double error) {
+    const load::ServeResult plain = server(10, 1000);
+    const load::ServeResult own = server(tpot, throughput);
+    return load::single_verdict(plain.result, plain.summary, own.result, own.summary, true, error);
+  };
+  // Mutants: a change of TPOT of .2 % decides; no interval of the throughput.
+  CHECK(said(10.02, 1057, 0.14).starts_with("speculation at this load is too close to call: P(pays) = 0.49, expected gain 0 %"));
+  CHECK(said(5, 500, 0.1).starts_with("speculation at this load pays in TPOT but not in throughput:"));
+  CHECK(said(20, 2000, 0.1).starts_with("speculation at this load pays in throughput but not in TPOT:"));
+  CHECK(said(5, 1010, 0.1).starts_with("speculation at this load pays in TPOT, by throughput too close to call: P(pays) = 0.54"));
+  CHECK(
+      said(10, 2000, 0.1).starts_with("speculation at this load pays in throughput, by TPOT too close to call: P(pays) = 0.50"));
+  CHECK(holds(said(5, 2000, 0.1), "output tokens/s 1000 -> 2000 (+100.0 %, 95 %: +64.4 to +143.3)"));
+}
+
 TEST_CASE("the verdict of a job is of its makespan", "[serve]") {
   // One request at a time, two of them: a prompt's step and four steps of 10 ms each without a draft. With one that is always
   // accepted, a prompt's step with the draft and two rounds of 11 ms. Mutant: TPOT decides, whose change is -45 %.

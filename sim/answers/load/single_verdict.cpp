@@ -66,15 +66,33 @@ std::string in_words(const Change& change, double latency_error, const char* uni
                      percent(change.before, change.after), 100.0 * (1.0 / gain.high() - 1.0), 100.0 * (1.0 / gain.low() - 1.0));
 }
 
+// "output tokens/s 1186 -> 1254 (+5.7 %, 95 %: -19.4 to +38.7)".
+std::string throughput_in_words(const serve::Summary& plain, const serve::Summary& speculative, const plan::Gain& gain) {
+  return fmt::format("output tokens/s {} -> {} ({}, 95 %: {:+.1f} to {:+.1f})", digits(plain.output_throughput),
+                     digits(speculative.output_throughput), percent(plain.output_throughput, speculative.output_throughput),
+                     100.0 * (gain.low() - 1.0), 100.0 * (gain.high() - 1.0));
+}
+
+// The verdicts by TPOT and by throughput: one if they agree, else the settled one first.
+std::string in_both(const plan::Gain& tpot, const plan::Gain& throughput) {
+  const plan::Verdict first = plan::verdict_of(tpot);
+  const plan::Verdict second = plan::verdict_of(throughput);
+  if (first == second) return plan::verdict_text(tpot);
+  if (first == plan::Verdict::pays && second == plan::Verdict::does_not_pay) return "pays in TPOT but not in throughput";
+  if (first == plan::Verdict::does_not_pay && second == plan::Verdict::pays) return "pays in throughput but not in TPOT";
+  return first == plan::Verdict::too_close
+             ? fmt::format("{} in throughput, by TPOT {}", plan::verdict_text(throughput), plan::verdict_text(tpot))
+             : fmt::format("{} in TPOT, by throughput {}", plan::verdict_text(tpot), plan::verdict_text(throughput));
+}
+
 // Of a job: the makespan decides. One job has one makespan, so the interval by requests is that of the TPOT's ratio.
 std::string job_verdict(const serve::Summary& plain, const serve::Summary& speculative, const Change& tpot,
                         double latency_error) {
   const Change makespan{plain.duration_s, speculative.duration_s, tpot.half_width};
   const std::string whether = plan::verdict_text(makespan.gain(latency_error));
-  return fmt::format("speculation for this job {}{}: makespan {}, output tokens/s {} -> {} ({})",
-                     whether.starts_with("too") ? "is " : "", whether, in_words(makespan, latency_error, "s"),
-                     digits(plain.output_throughput), digits(speculative.output_throughput),
-                     percent(plain.output_throughput, speculative.output_throughput));
+  return fmt::format("speculation for this job {}{}: makespan {}, {}", whether.starts_with("too") ? "is " : "", whether,
+                     in_words(makespan, latency_error, "s"),
+                     throughput_in_words(plain, speculative, makespan.gain(latency_error)));
 }
 
 }  // namespace
@@ -163,14 +181,11 @@ std::string single_verdict(const serve::SimulationResult& plain, const serve::Su
   if (!std::isnan(plain_summary.last_tenth_s)) return job_verdict(plain_summary, speculative_summary, each, latency_error);
   const bool limited = closed || plain_summary.overloaded || speculative_summary.overloaded || !plain_summary.stable ||
                        !speculative_summary.stable;
-  const double before = plain_summary.output_throughput;
-  const double after = speculative_summary.output_throughput;
-  const std::string whether = !limited || each.falls() == (after > before) ? plan::verdict_text(each.gain(latency_error))
-                              : each.falls()                               ? "pays in TPOT but not in throughput"
-                                                                           : "pays in throughput but not in TPOT";
-  const std::string throughput =
-      limited ? fmt::format("output tokens/s {} -> {} ({})", digits(before), digits(after), percent(before, after))
-              : "both servers keep up with the load";
+  const Change tokens{1.0 / plain_summary.output_throughput, 1.0 / speculative_summary.output_throughput, each.half_width};
+  const std::string whether =
+      limited ? in_both(each.gain(latency_error), tokens.gain(latency_error)) : plan::verdict_text(each.gain(latency_error));
+  const std::string throughput = limited ? throughput_in_words(plain_summary, speculative_summary, tokens.gain(latency_error))
+                                         : "both servers keep up with the load";
   const std::string waiting = limited && !closed ? "TTFT grows without limit on an overloaded server"
                                                  : fmt::format("mean TTFT {}", in_words(first, latency_error));
   return fmt::format("speculation at this load {}{}: mean TPOT {}, {}; {}", whether.starts_with("too") ? "is " : "", whether,

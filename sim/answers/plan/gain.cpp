@@ -34,7 +34,8 @@ std::string verdict_text(const Gain& gain) {
     case Verdict::too_close:
       break;
   }
-  return fmt::format("too close to call: P(pays) = {:.2f}, expected gain {:.0f} %", gain.pays(), 100.0 * (gain.ratio() - 1.0));
+  return fmt::format("too close to call: P(pays) = {:.2f}, expected gain {:.0f} %", gain.pays(),
+                     std::round(100.0 * (gain.ratio() - 1.0)) + 0.0);  // no "-0"
 }
 
 }  // namespace specsim::plan

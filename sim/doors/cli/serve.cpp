@@ -234,16 +234,24 @@ SingleRun sized(const ServeTask& task, const std::atomic<bool>* stop) {
   return run;
 }
 
+// The rate that these clients sent; the points' loads were those of their first few requests. A run may be too short to show that
+// its load is above the capacity.
+void compare_with_capacity(SingleRun& run, Summaries& summaries) {
+  for (std::size_t i = 0; i < run.points.size(); ++i) {
+    load::CurvePoint& point = run.points[i];
+    serve::Summary& summary = summaries[i].second;
+    if (summary.sending_s > 0.0) point.load = static_cast<double>(summary.requests - 1) / summary.sending_s;
+    if (point.beyond()) summary.overloaded = true;
+  }
+}
+
 // Prints what each server of an open loop completes when saturated and whether it was sent more. For any server, prints whether
 // its run was too short.
-void print_stability(const ServeTask& task, SingleRun& run, const Summaries& summaries, bool closed,
-                     const std::atomic<bool>* stop) {
+void print_stability(const ServeTask& task, SingleRun& run, const Summaries& summaries, const std::atomic<bool>* stop) {
   for (std::size_t i = 0; i < run.points.size(); ++i) {
     load::CurvePoint& point = run.points[i];
     const auto& [name, summary] = summaries[i];
     point.replications = {summary};
-    // The rate that these clients sent; the point's load was that of its first few requests.
-    if (!closed && summary.sending_s > 0.0) point.load = static_cast<double>(summary.requests - 1) / summary.sending_s;
     if (task.capacity && std::isnan(point.capacity.value) && (summary.overloaded || !summary.stable)) {
       const ServeExperiment& own = task.experiment;
       point.capacity.value = load::saturated_rate(i == 0 ? own : load::without_speculation(own), stop).value_or(NAN);
@@ -345,6 +353,7 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
   if (stop->load()) return "";
   progress.finish();
   load::widen(summaries.front().second, spread);
+  if (workload.concurrency == 0) compare_with_capacity(single, summaries);
   print_assumed(experiment);
   print_summaries(summaries);
   if (spread.tpot > 0.0)
@@ -364,11 +373,11 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
                                                         : "had not ended when the horizon was reached");
   if (plain) {
     const std::string said =
-        load::single_verdict(plain->result, plain->summary, own.result, own.summary, workload.concurrency > 0,
-                             load::comparison_error(experiment, own.summary, plain->summary), spread);
+        load::single_verdict(plain->result, summaries.back().second, own.result, summaries.front().second,
+                             workload.concurrency > 0, load::comparison_error(experiment, own.summary, plain->summary), spread);
     if (!said.empty()) print_words(said);
   }
-  print_stability(task, single, summaries, workload.concurrency > 0, stop);
+  print_stability(task, single, summaries, stop);
   if (const std::string why = no_capacity(experiment, workload, "a sweep shows"); !why.empty()) print_output("{}\n", why);
   const bool unknown = std::any_of(single.points.begin(), single.points.end(),
                                    [](const load::CurvePoint& point) { return std::isnan(point.capacity.value); });

@@ -308,35 +308,44 @@ void add_rates(const SimulationResult& result, const Slo& slo, Tally& samples, S
   share_out(summary.tpot_by_cause_ms, samples.of(Latency::tpot).count());
 }
 
-// Half width of the 95 % interval of output tokens per second, as the ratio of tokens to gaps between requests, which vary
-// together (the delta method).
-double throughput_half_width(const SimulationResult& result) {
+// Half width of the 95 % interval of output tokens per second, as the ratio of tokens to the time that their requests take, which
+// vary together (the delta method): the gaps between requests in an open loop, their lives where clients wait for their answers.
+double throughput_half_width(const SimulationResult& result, bool clients_wait, double throughput) {
   struct Sent {
     arrivals::Picoseconds at;
     double tokens;
+    double seconds;  // of the request's life, or to the next one
   };
+  const auto seconds = [](arrivals::Picoseconds time) { return static_cast<double>(time) / arrivals::kPicosecondsPerSecond; };
   std::vector<Sent> sent;
   for (std::size_t i = 0; i < result.sent; ++i)
     if (const Sequence& one = result.sequences[i]; one.status == Status::finished)
-      sent.push_back({one.sent, static_cast<double>(one.emitted)});
+      sent.push_back({one.sent, static_cast<double>(one.emitted), seconds(one.last_token - one.sent)});
   if (sent.size() < 3) return kNone;
   std::stable_sort(sent.begin(), sent.end(), [](const Sent& a, const Sent& b) { return a.at < b.at; });
-  const auto seconds = [](arrivals::Picoseconds time) { return static_cast<double>(time) / arrivals::kPicosecondsPerSecond; };
-  const double time = seconds(sent.back().at - sent.front().at);
-  if (!(time > 0.0)) return kNone;
+  if (!clients_wait) {
+    for (std::size_t i = 0; i + 1 < sent.size(); ++i) sent[i].seconds = seconds(sent[i + 1].at - sent[i].at);
+    sent.pop_back();
+  }
   double tokens = 0.0;
-  for (std::size_t i = 0; i + 1 < sent.size(); ++i) tokens += sent[i].tokens;
+  double time = 0.0;
+  for (const Sent& one : sent) {
+    tokens += one.tokens;
+    time += one.seconds;
+  }
+  if (!(time > 0.0)) return kNone;
   const double rate = tokens / time;
-  const double gap = time / static_cast<double>(sent.size() - 1);
+  const double mean = time / static_cast<double>(sent.size());
   std::vector<double> off;
   double squares = 0.0;
-  for (std::size_t i = 0; i + 1 < sent.size(); ++i) {
-    off.push_back((sent[i].tokens - rate * seconds(sent[i + 1].at - sent[i].at)) / gap);
+  for (const Sent& one : sent) {
+    off.push_back((one.tokens - rate * one.seconds) / mean);
     squares += off.back() * off.back();
   }
   const double by_stretches = batch_intervals(off).mean_half_width;
   constexpr double kIn95 = 1.959963984540054;
-  return std::isnan(by_stretches) ? kIn95 * std::sqrt(squares) / static_cast<double>(off.size()) : by_stretches;
+  const double half = std::isnan(by_stretches) ? kIn95 * std::sqrt(squares) / static_cast<double>(off.size()) : by_stretches;
+  return clients_wait ? half * throughput / rate : half;
 }
 
 // Statistics of the latencies; sorts their samples. A sketch has no order, and so no intervals.
@@ -428,7 +437,7 @@ Summary summarise(const arrivals::RequestTrace& workload, const SimulationResult
   Tally tally = add_requests(result, slo, summary.warm_up_requests, counts, summary);
   summary.overloaded = workload.concurrency == 0 && is_overloaded(waits_of(tally.waits), tally);
   add_rates(result, slo, tally, summary);
-  summary.output_throughput_half_width = throughput_half_width(result);
+  summary.output_throughput_half_width = throughput_half_width(result, workload.concurrency > 0, summary.output_throughput);
   summary.server_limits = workload.concurrency > 0;
   add_statistics(slo, tally, summary);
   add_gaps(result.gaps, summary);
