@@ -5,7 +5,8 @@
 // count as their own, if only another engine's were measured, and a model description's separate types of attention are used.
 // Then the engines vllm and sglang got prompt_time and verified_us_per_row, PCIe links their own latency, and the errors of all
 // rows follow the new prior. Then products of the MI300X and MI325X, and the borrowed calibrations of H100 boards and the A100 of
-// 40 GB. `specsim_tests_unit "[.remake_grid]"` rewrites the file after an intended change.
+// 40 GB; then the error of host time, which grows with it. `specsim_tests_unit "[.remake_grid]"` rewrites the file after an
+// intended change.
 #include "sim/foundation/base/text_file.h"
 #include "tests/support/costs.h"
 
