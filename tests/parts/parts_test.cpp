@@ -203,15 +203,15 @@ TEST_CASE("custom context processes: one that tokens move has theory, an unknown
 TEST_CASE("theory reads the distributions of a custom family, without any cost model") {
   const Registered<families::FamilyEntry> family(families::families(), stairs_family());
   const Registered<cost::CostEntry> cost(cost::cost_models(), flat_cost());
-  const Registered<placement::PlacementEntry> placement(placement::placements(), borrowed_placement());
+  const Registered<placement::PlacementEntry> placement(placement::placements(), one_gpu_placement());
   take_through_commands({.target = "{family: toy_stairs}"}, "family/toy_stairs", {});
   take_through_commands({.cost = "{model: toy_flat}"}, "cost/toy_flat", {});
   const Config placed = {.cost = "{model: toy_flat}",
-                         .more = "workload: {batch: 4, context_length: 64, output_tokens: 32}\nplacement: {kind: toy_borrowed}"};
-  take_through_commands(placed, "placement/toy_borrowed", {});
+                         .more = "workload: {batch: 4, context_length: 64, output_tokens: 32}\nplacement: {kind: toy_one_gpu}"};
+  take_through_commands(placed, "placement/toy_one_gpu", {});
   // The toy's times are those of the placement that it calls.
   Config serial = placed;
-  serial.more.replace(serial.more.find("toy_borrowed"), std::string("toy_borrowed").size(), "serial");
+  serial.more.replace(serial.more.find("toy_one_gpu"), std::string("toy_one_gpu").size(), "serial");
   const auto run = [](const Config& config) {
     const TemporaryFile file(config.text());
     return run_program({"run", file.path(), "--threads", "1"}).output;

@@ -28,6 +28,7 @@ using Texts = std::vector<std::string>;
 
 // ---- the toys ---------------------------------------------------------------------------------------------------------------
 
+// [an arrival process]
 // Six requests at equal intervals, the first at the start.
 class QuarterArrivals final : public arrivals::ArrivalProcess {
  public:
@@ -55,6 +56,7 @@ arrivals::ArrivalsEntry quarter_arrivals() {
             return std::make_unique<QuarterArrivals>(fields.read(arguments));
           }};
 }
+// [end of an arrival process]
 
 // Each request is a token longer than the one before it.
 class ClimbingLength final : public arrivals::LengthDistribution {
@@ -78,6 +80,7 @@ arrivals::LengthsEntry climbing_lengths() {
           }};
 }
 
+// [a scheduler]
 // One request at a time; among those that wait, the one that came last.
 class NewestFirst final : public serve::Scheduler {
  public:
@@ -114,7 +117,9 @@ serve::SchedulerEntry newest_first_scheduler() {
             return [] { return std::make_unique<NewestFirst>(); };
           }};
 }
+// [end of a scheduler]
 
+// [a server policy]
 // Alternates between two draft lengths: `most` tokens in one step, one fewer in the next.
 class TurnsPolicy final : public serve::ServerPolicy {
  public:
@@ -143,6 +148,7 @@ serve::ServerPolicyEntry turns_policy() {
                 [params = fields.read(arguments)](const serve::PolicySetting&) { return std::make_unique<TurnsPolicy>(params); };
           }};
 }
+// [end of a server policy]
 
 // ---- commands that use them --------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sim/hardware/latency/cost_model.h"
+#include "sim/hardware/placement/lockstep.h"
 #include "sim/hardware/placement/placement.h"
 #include "sim/rounds/draft/drafter.h"
 #include "sim/rounds/draft/length_policy.h"
@@ -17,6 +18,7 @@ namespace specsim::tests {
 
 // ---- verifiers --------------------------------------------------------------------------------------------------------------
 
+// [a position rule]
 // Accepts half as often as the token verifier, and makes up for it: lossless.
 class HalfRule final : public verify::PositionRule {
  public:
@@ -28,6 +30,7 @@ class HalfRule final : public verify::PositionRule {
     for (std::size_t x = 0; x < weights.size(); ++x) weights[x] = d.target[x] - 0.5 * std::min(d.target[x], d.drafted[x]);
   }
 };
+// [end of a position rule]
 
 // Accepts every draft.
 class CredulousRule final : public verify::PositionRule {
@@ -59,10 +62,12 @@ class FirstChildRule final : public verify::NodeRule {
   }
 };
 
+// [a position rule's entry]
 template <class Rule>
 verify::VerifierEntry position_verifier(const std::string& name, bool lossless) {
   return {{name, "a toy", "", {}, ""}, lossless, {}, [](const config::Arguments&) { return std::make_unique<Rule>(); }, {}};
 }
+// [end of a position rule's entry]
 
 template <class Rule>
 verify::VerifierEntry block_verifier(const std::string& name, bool lossless) {
@@ -140,6 +145,7 @@ draft::DrafterEntry block_drafter(const std::string& name) {
 
 // ---- policies ---------------------------------------------------------------------------------------------------------------
 
+// [a policy]
 // Drafts one token more than were accepted.
 class OneMorePolicy final : public draft::LengthPolicy {
  public:
@@ -150,6 +156,7 @@ class OneMorePolicy final : public draft::LengthPolicy {
  private:
   int longest_;
 };
+// [end of a policy]
 
 // Stops after a token that the draft finds likely.
 class ShyPolicy final : public draft::LengthPolicy {
@@ -165,6 +172,7 @@ class ShyPolicy final : public draft::LengthPolicy {
   int longest_;
 };
 
+// [a policy's entry]
 template <class Policy>
 draft::PolicyEntry length_policy(const std::string& name) {
   return {{name, "a toy", "", {}, ""},
@@ -172,9 +180,11 @@ draft::PolicyEntry length_policy(const std::string& name) {
             return std::make_unique<Policy>(choice.longest);
           }};
 }
+// [end of a policy's entry]
 
 // ---- context processes ------------------------------------------------------------------------------------------------------
 
+// [a context process]
 // An even token leads to context 0, an odd one to context 1. Tokens alone decide, so theory and the audit follow it.
 class ParityProcess final : public families::ContextProcess {
  public:
@@ -196,6 +206,7 @@ class ParityProcess final : public families::ContextProcess {
  private:
   families::ContextShape shape_;
 };
+// [end of a context process]
 
 // Every fourth text position moves on to the next of three contexts: of no kind that theory or the audit knows.
 class DriftProcess final : public families::ContextProcess {
@@ -233,6 +244,7 @@ families::ContextEntry context_process(const std::string& name) {
 
 // ---- a family, a transform, a cost model, a placement -----------------------------------------------------------------------
 
+// [a family]
 // Falls in even steps.
 class StairsDistribution final : public families::Distribution {
  public:
@@ -247,6 +259,7 @@ inline families::FamilyEntry stairs_family() {
   return {{"toy_stairs", "a toy", "", {}, ""},
           [](const config::Arguments&, families::DistributionBuilder&) { return std::make_unique<StairsDistribution>(); }};
 }
+// [end of a family]
 
 // The source, read from its last token to its first.
 class MirrorTransform final : public families::Distribution {
@@ -270,6 +283,7 @@ inline families::TransformEntry mirror_transform() {
           }};
 }
 
+// [a cost model]
 // A draft pass takes a fixed time, a target pass a fixed time and more for each token of a sequence.
 class FlatCost final : public cost::CostModel {
  public:
@@ -301,25 +315,63 @@ inline cost::CostEntry flat_cost() {
   return {{"toy_flat", "a toy", "", fields},
           [](const config::Arguments& arguments, Diagnostics&) { return std::make_unique<FlatCost>(fields.read(arguments)); }};
 }
+// [end of a cost model]
 
-// Runs as the placement `serial` does. A placement of its own puts the passes of rounds on servers of an engine::Engine, as
-// sim/hardware/placement/two_gpus.cpp does.
-class BorrowedPlacement final : public placement::Placement {
+// [a placement]
+// One GPU drafts, then verifies: the placement `serial` without a link.
+class OneGpuRun final : public placement::Lockstep {
  public:
-  explicit BorrowedPlacement(std::unique_ptr<placement::Placement> other) : other_(std::move(other)) {}
-  [[nodiscard]] bool passes_are_sequential() const override { return true; }
-  [[nodiscard]] placement::Result simulate(const placement::Generation& generation, engine::Timeline* timeline) const override {
-    return other_->simulate(generation, timeline);
+  using Lockstep::Lockstep;
+  placement::Result simulate() {
+    verify_ = prefill_latency(cost::Role::target);
+    if (draft_runs()) draft_ = prefill_latency(cost::Role::draft);
+    engine_.schedule_after(verify_.total(), [this] {
+      emit_first();
+      took(&placement::Parts::prefill, verify_, result_.target_busy);
+      if (done()) return;
+      engine_.schedule_after(draft_.total(), [this] {
+        took(&placement::Parts::prefill, draft_, result_.draft_busy);
+        begin();
+      });
+    });
+    return run();
   }
 
  private:
-  std::unique_ptr<placement::Placement> other_;
+  void begin() {
+    draft_ = draft_latency(size(), upcoming().work, context(), catch_up_share());
+    verify_ = verify_latency();
+    engine_.schedule_after(draft_.total() + verify_.total(), [this] { finish(); });
+  }
+  void finish() {
+    const BatchRound outcome = finish_round();  // emits the tokens
+    took(&placement::Parts::draft, draft_, result_.draft_busy);
+    took(&placement::Parts::verify, verify_, result_.target_busy);
+    waste(draft_.total(), outcome.accepted, outcome.drafted);
+    if (!done()) begin();
+  }
+  // The parts of the time must add up to the total.
+  void took(Duration placement::Parts::*part, const placement::PassLatency& pass, Duration& busy) {
+    spend(part, pass.total(), pass);
+    busy += pass.total();
+  }
+
+  placement::PassLatency draft_;
+  placement::PassLatency verify_;
 };
 
-inline placement::PlacementEntry borrowed_placement() {
-  return {{"toy_borrowed", "a toy", "", {}, ""}, [](const config::Arguments& arguments, Diagnostics& diagnostics) {
-            return std::make_unique<BorrowedPlacement>(placement::placements().find("serial")->make(arguments, diagnostics));
-          }};
+class OneGpu final : public placement::Placement {
+ public:
+  [[nodiscard]] bool passes_are_sequential() const override { return true; }
+  [[nodiscard]] placement::Result simulate(const placement::Generation& generation, engine::Timeline* timeline) const override {
+    return OneGpuRun(generation, timeline).simulate();
+  }
+};
+
+inline placement::PlacementEntry one_gpu_placement() {
+  return {{"toy_one_gpu", "a toy", "", {}, ""},
+          [](const config::Arguments&, Diagnostics&) { return std::make_unique<OneGpu>(); }};
 }
+// [end of a placement]
 
 }  // namespace specsim::tests
