@@ -114,6 +114,15 @@ with tempfile.TemporaryDirectory() as folder:
     specsim("pass", "--hardware", os.path.join(fitted, "h100-sxm.yaml"), *arguments)
     with open(os.path.join(fitted, "h100-sxm.kernels.yaml"), encoding="utf-8") as file:
         assert strange in yaml.safe_load(file)["source"]
+    # On a full disk the fit ends with the file's name, and leaves no part of a file. Mutant: a file cut at the limit.
+    full = os.path.join(folder, "full")
+    os.makedirs(full)
+    code = (f"import resource, signal, sys; sys.path.insert(0, 'scripts/kernels'); import fit_kernels; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+            f"resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+            f"try: fit_kernels.put({os.path.join(full, 'x.yaml')!r}, 5000 * 'x')\n"
+            f"except OSError as error: print(error.filename)\n")
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout == os.path.join(full, "x.yaml") + "\n" and not os.listdir(full), (ended.stdout, os.listdir(full))
     # A table of a few bytes that expands to a large size: it is refused before it is stored, and only the numbers of a row are stored. Mutants: no
     # limit; a dict for each row, 12 times the text.
     sys.path.insert(0, "scripts/kernels")

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -158,6 +159,15 @@ TEST_CASE("a rate that cycles through its levels has their time-weighted mean", 
   double squares = 0.0;
   for (const double gap : all) squares += gap * gap;
   CHECK(squares / static_cast<double>(all.size()) > 4.0 * mean(all) * mean(all));  // 2 of a Poisson process
+}
+
+TEST_CASE("arrivals of changing levels stop being made when the run is stopped", "[arrivals]") {
+  // Mutant: the flag is looked at between requests only, so that an interruption waits for all of them.
+  const std::atomic<bool> stopped{true};
+  arrivals::RequestTrace workload;
+  workload.stop = &stopped;
+  make("markov_modulated", "{rates: [10, 0], holding_s: [1, 3], requests: 20000}")->fill(workload, rng::make_key(3, 7));
+  CHECK(workload.requests.empty());
 }
 
 TEST_CASE("levels that send nothing are passed over together", "[arrivals][stat]") {
