@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 
-SPECSIM = os.environ["SPECSIM"]
+os.environ["SPECSIM_PROGRAM"] = SPECSIM = os.environ["SPECSIM"]
 try:
     import scipy  # noqa: F401
     import yaml

@@ -27,6 +27,7 @@ const std::string kDense = "layers: 8, hidden: 4096, heads: 32, kv_heads: 8, hea
 const std::string kMixture =
     "layers: 8, hidden: 2048, heads: 32, kv_heads: 4, head_dim: 128, ffn: 6144, vocab: 100000, experts: 128, experts_per_token: "
     "8, expert_ffn: 768, shared_ffn: 768, dense_layers: 1";
+const std::string kSharedMixture = kMixture + ", tensor_parallel: 4";
 const std::string kLatent =
     "layers: 8, hidden: 7168, heads: 128, kv_heads: 128, head_dim: 192, ffn: 18432, vocab: 100000, latent: 512, rope_dim: 64, "
     "query_rank: 1536, value_dim: 128";
@@ -127,7 +128,8 @@ const std::vector<KeyCase>& timed() {
                                             {"global_one_value", kWindows, "true"},
                                             {"offload", kDense, "{share: 0.5, link_gb_per_s: 50}"},
                                             {"tensor_parallel", kDense, "2"},
-                                            {"expert_parallel", kMixture, "2"}};
+                                            {"expert_parallel", kMixture, "2"},
+                                            {"whole_experts", kSharedMixture, "true"}};
   return list;
 }
 

@@ -358,6 +358,29 @@ TEST_CASE("the derivative of a pass by the choices of experts is that of its exp
   }
 }
 
+TEST_CASE("whole experts on the GPUs that share a layer wait for the busiest one", "[cost][mixtures]") {
+  // Of 128 experts a token chooses 8: two on each of four GPUs. The busiest has 2 + 1.01 sqrt(2 (1 - 1/16) 3/4) = 3.2 of them and
+  // reads these, where slices are the bytes of two. Mutants: the mean of the GPUs; slices.
+  const std::string experts = "h100-sxm, target: {preset: qwen3-30b-a3b, tensor_parallel: 4, whole_experts: ";
+  const auto time = [&](const char* whole, double batch) {
+    const auto model = make_cost("roofline", "{hardware: " + experts + whole + "}, draft: none, engine: vllm, kernels: none}");
+    return model->pass(Role::target, {batch, 1, 100, 1}).experts;
+  };
+  CHECK(time("true", 1) > 1.2 * time("false", 1));      // besides what a layer of experts takes without its weights
+  CHECK(time("true", 256) < 1.2 * time("false", 256));  // nearly all experts are used on each
+  // Servers refuse slices of 192 columns where scales are stored for blocks of 128. Research code cuts them.
+  const auto whole = [](const char* engine, const char* gpus) {
+    return make_cost("roofline", fmt::format("{{hardware: h100-sxm, target: {{preset: qwen3-235b-a22b, dtype: fp8_block, "
+                                             "tensor_parallel: {}}}, draft: none, engine: {}}}",
+                                             gpus, engine))
+        ->deployment()
+        ->target->whole_experts;
+  };
+  CHECK(whole("vllm", "8"));
+  CHECK_FALSE(whole("vllm", "4"));
+  CHECK_FALSE(whole("graphs", "8"));
+}
+
 TEST_CASE("what explains a pass adds up to it", "[cost][mixtures]") {
   // Mutant: the router of measured experts is left out.
   for (const char* target : {"llama-3.1-8b", "mixtral-8x7b"}) {

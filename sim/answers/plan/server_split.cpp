@@ -46,18 +46,6 @@ std::string uneven_heads(const cost::Deployment& deployment) {
   return "";
 }
 
-bool cuts_expert_blocks(const cost::Deployment& deployment) {
-  // Fp8MoEMethod.create_weights in vllm/model_executor/layers/quantization/fp8.py and SGLang's file of the same name:
-  // intermediate_size_per_partition % block_n. Blocks are 128 by 128 in every published checkpoint. vLLM's pull requests 39046
-  // and 48173, which pad the slice, are not merged.
-  constexpr double kBlock = 128.0;
-  const ModelShape& target = *deployment.target;
-  if (target.experts == 0.0 || target.tensor_parallel == 1.0 || divides(kBlock, target.expert_ffn / target.tensor_parallel))
-    return false;
-  const std::vector<cost::TypeShare> types = target.types_of(cost::Module::experts);
-  return std::any_of(types.begin(), types.end(), [](const cost::TypeShare& one) { return one.type.kernel == "fp8_block"; });
-}
-
 bool has_own_code(const ModelShape& target) {
   // No class of transformers reads these: tokenization_kimi.py, tokenization_qwen.py and tokenization_internlm.py are tokenizers,
   // configuration_mimo_v2_flash.py is a configuration. vLLM's recipes for them have the flag.

@@ -11,10 +11,6 @@ namespace specsim::plan {
 // empty: they can.
 std::string uneven_heads(const cost::Deployment& deployment);
 
-// Whether a GPU's slice of an expert would cut the blocks that scales of 8-bit weights are stored for, so that servers refuse to
-// load it. They load whole experts instead (expert parallelism on the same GPUs).
-bool cuts_expert_blocks(const cost::Deployment& deployment);
-
 // Whether the tokenizer or the configuration of the target is code in its repository, which servers run only on request.
 bool has_own_code(const cost::ModelShape& target);
 

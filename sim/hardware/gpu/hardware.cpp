@@ -209,7 +209,8 @@ const std::vector<Parameter>& hardware_parameters() {
       {"untuned_times",
        Type::number,
        "1",
-       "time of a server's quantised products over that of the fits, where only kernels tuned for their shape were measured",
+       "time of a server's quantised products of few tiles over that of the fits, where only kernels tuned for their shape were "
+       "measured",
        config::between(1, 10),
        {}},
       figure("untuned_spread", "0", "standard deviation of the logarithm of untuned_times"),

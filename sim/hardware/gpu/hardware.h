@@ -72,8 +72,8 @@ struct Hardware {
   // the engine whose fits estimate engines without kernels of their own; empty: the calibration is used
   std::string kernels_engine;
   double kernels_spread = 0.0;  // minimum standard deviation of the logarithm of a time estimated by another GPU's fits
-  // A server's quantised products take this many times as long as the fits say, whose kernels were tuned for each shape, and the
-  // standard deviation of that factor's logarithm.
+  // A server's quantised products of few tiles take this many times as long as the fits say, whose kernels were tuned for each
+  // shape, and the standard deviation of that factor's logarithm.
   double untuned_times = 1.0;
   double untuned_spread = 0.0;
   bool other_links = false;  // all-reduces of the fits were measured over a kind of link that this machine does not have

@@ -1,6 +1,7 @@
 #include "sim/hardware/latency/pass_operations.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace specsim::cost {
 
@@ -42,13 +43,16 @@ Operation product_operation(const ModelShape& model, const Product& product, dou
 ExpertsWork experts_work(const ModelShape& model, const PassRows& rows) {
   ExpertsWork work;
   work.tokens = rows.tokens;
-  work.rows = rows.expert_rows * model.experts_per_token / model.expert_parallel;
+  const double gpus = model.expert_gpus();
+  work.rows = rows.expert_rows * model.experts_per_token / gpus;
+  // The other GPUs wait for the one with the most rows, if each row chooses its GPUs independently.
+  if (gpus > 1.0) work.rows = largest_on_gpu(work.rows, std::sqrt(work.rows * (1.0 - 1.0 / gpus)), gpus);
   work.alike = rows.alike;
   work.met = std::max(1.0, met_experts(model, 1.0 + rows.alike * (rows.tokens - 1.0)));
   work.hidden = model.expert_hidden.value_or(model.hidden);
-  work.width = model.expert_ffn / model.tensor_parallel;
-  work.experts = model.experts / model.expert_parallel;
-  work.per_token = model.experts_per_token / model.expert_parallel;
+  work.width = model.whole_experts ? model.expert_ffn : model.expert_ffn / model.tensor_parallel;
+  work.experts = model.experts / gpus;
+  work.per_token = model.experts_per_token / gpus;
   work.gated = model.gated;
   work.type = {model.expert_bits, model.expert_type, model.super_blocks};
   return work;

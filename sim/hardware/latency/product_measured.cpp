@@ -32,6 +32,14 @@ double microseconds_without_dip(const KernelFit& fit, const Hardware& hardware, 
   return own > kMuch * least ? least : own;
 }
 
+// A default kernel gives each tile of rows and columns to one multiprocessor, a tuned one divides the inner dimension among those
+// that are left over. So a default kernel is slower only where its tiles do not fill the GPU.
+double untuned_times(const Hardware& hardware, const KernelShape& x) {
+  constexpr double kTile = 128.0;
+  const double tiles = std::ceil(x.rows / kTile) * std::ceil(x.outer / kTile);
+  return 1.0 + (hardware.untuned_times - 1.0) * std::max(0.0, 1.0 - tiles / hardware.multiprocessors);
+}
+
 }  // namespace
 
 const KernelFit* KernelLibrary::fit(KernelKind kind, const std::string& dtype, const std::string& kernel) const {
@@ -78,7 +86,7 @@ std::optional<double> MeasuredProduct::seconds(const ProductWork& work) const {
     if (plain != nullptr && plain->engine == found->engine)
       us = std::max(0.5 * us, us - std::max(0.0, found->floor_us(hardware, x) - plain->floor_us(hardware, x)));
   }
-  return kSecondsPerMicro * us * (work.type.bits < 16.0 ? hardware.untuned_times : 1.0);
+  return kSecondsPerMicro * us * (work.type.bits < 16.0 ? untuned_times(hardware, x) : 1.0);
 }
 
 KernelError MeasuredProduct::error(const ProductWork& work) const {

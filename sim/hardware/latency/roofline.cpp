@@ -23,6 +23,10 @@ namespace {
 class RooflineCost final : public CostModel, private Uncertainty, private DeployedModel {
  public:
   explicit RooflineCost(Deployment deployment) : deployment_(std::move(deployment)) {
+    if (deployment_.engine.memory != MemoryRules::none)  // a server
+      for (std::optional<ModelShape>* const model : {&deployment_.target, &deployment_.draft})
+        if (*model && (*model)->cuts_expert_blocks() && std::fmod((*model)->experts, (*model)->tensor_parallel) == 0.0)
+          (*model)->whole_experts = true;
     if (deployment_.target) target_.emplace(deployment_, Role::target);
     if (deployment_.draft_place) elsewhere_.emplace(on_draft_place(deployment_));
     if (deployment_.draft) draft_.emplace(elsewhere_ ? *elsewhere_ : deployment_, Role::draft);

@@ -130,10 +130,10 @@ class StepLine {
 struct Sharing {
   double tensor = 1.0;
   double experts = 1.0;
+  bool whole = false;  // the GPUs of a layer hold whole experts each
 };
 
-// The sharing that a line states. Experts that are distributed over the GPUs of a layer are read with as many bytes per GPU as
-// experts that are cut, and are estimated as such. `why`: the reason if the line is not estimated.
+// The sharing that a line states. `why`: the reason if the line is not estimated.
 Sharing sharing_of(const StepLine& line, const char* shards, std::string& why) {
   Sharing sharing{line.figure(shards, 1.0), 1.0};
   const double engines = line.several("attention_dp_size") ? line.figure("attention_dp_size", 1.0) : 1.0;
@@ -145,7 +145,10 @@ Sharing sharing_of(const StepLine& line, const char* shards, std::string& why) {
     why = "how many engines share the clients is not given";
   else if (engines == 1.0 && spread > 1.0 && spread * cut != sharing.tensor)
     why = "experts on another number of GPUs than a layer are not estimated";
-  if (engines == 1.0) return sharing;
+  if (engines == 1.0) {
+    sharing.whole = spread > 1.0 && cut == 1.0;
+    return sharing;
+  }
   if (sharing.tensor > 1.0 || cut > 1.0 || spread != engines)
     why = "attention on several GPUs by sequence is estimated with one GPU for each, and the experts on as many";
   else
@@ -162,7 +165,8 @@ class StepModels {
   // `where`: the GPU's field of the table. nullptr: `why` is the reason.
   const CostModel* find(const std::string& gpu, const std::string& engine, const std::string& model, const Sharing& sharing,
                         const Precision& precision, const Location& where, std::string& why) {
-    const auto [at, fresh] = known_.try_emplace({gpu, engine, model, sharing.tensor, sharing.experts, precision.weights});
+    const auto [at, fresh] =
+        known_.try_emplace({gpu, engine, model, sharing.tensor, sharing.experts, sharing.whole, precision.weights});
     if (fresh) at->second = make(gpu, engine, model, sharing, precision, where);
     why = at->second.second;
     return at->second.first.get();
@@ -188,6 +192,7 @@ class StepModels {
     diagnostics.throw_if_any();
     PresetChoice served{*model_name, {}, {{"tensor_parallel", fmt::format("{:g}", sharing.tensor), {}}}};
     if (sharing.experts > 1.0) served.changes.push_back({"expert_parallel", fmt::format("{:g}", sharing.experts), {}});
+    if (sharing.whole) served.changes.push_back({"whole_experts", "true", {}});
     // A checkpoint that was published with this many bits is served unchanged.
     const ModelShape published = read_model(PresetChoice{*model_name, {}, {}}, "model", diagnostics);
     const auto checkpoint = published.checkpoints.find(precision.word);
@@ -212,7 +217,7 @@ class StepModels {
 
   const std::optional<PresetChoice>& engine_;
   const std::map<std::string, Hardware>& own_;
-  std::map<std::tuple<std::string, std::string, std::string, double, double, std::string>, Made> known_;
+  std::map<std::tuple<std::string, std::string, std::string, double, double, bool, std::string>, Made> known_;
 };
 
 // A server's clients, each of which sends the next prompt when the output of the last one has arrived.

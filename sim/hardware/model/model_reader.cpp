@@ -277,7 +277,10 @@ const std::vector<Key>& model_keys() {
         "with enable_expert_parallel): tokens are gathered for the experts of each, and their sums scattered",
         config::between(1, 1024),
         {}},
-       &ModelShape::expert_parallel}};
+       &ModelShape::expert_parallel},
+      flag("whole_experts", &ModelShape::whole_experts, "false",
+           "the GPUs of tensor_parallel hold whole experts each (vLLM's enable_expert_parallel, SGLang's and TensorRT-LLM's ep "
+           "size), not a slice of every expert; servers do so where a slice would cut blocks of fp8_block")};
   return keys;
 }
 
@@ -549,6 +552,12 @@ ModelShape read_model(const config::Value& spec, const std::string& what, Diagno
         fmt::format("expert_parallel is {:g} with {:g} experts, tensor_parallel {:g}{}, allowed: a divisor of the "
                     "experts, with tensor_parallel 1 and all weights on the GPUs",
                     shape.expert_parallel, shape.experts, shape.tensor_parallel, shape.offload ? " and offload" : ""));
+  if (shape.whole_experts && (shape.experts == 0.0 || std::fmod(shape.experts, shape.tensor_parallel) != 0.0 || shape.offload))
+    diagnostics.add(
+        a.where("whole_experts"),
+        fmt::format("whole_experts with {:g} experts, tensor_parallel {:g}{}, allowed: a tensor_parallel that divides "
+                    "the experts, and all weights on the GPUs",
+                    shape.experts, shape.tensor_parallel, shape.offload ? " and offload" : ""));
   if ((shape.experts == 0.0 || shape.dense_layers > 0.0) && shape.ffn == 0.0 && shape.layers > 0.0)
     diagnostics.add(a.where("ffn"), shape.experts == 0.0 ? "ffn is 0 in a dense model, allowed: its width"
                                                          : "ffn is 0 with dense_layers, allowed: the width of theirs");

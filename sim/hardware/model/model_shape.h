@@ -237,6 +237,7 @@ struct ModelShape {
   std::optional<Offload> offload;
   double tensor_parallel = 1.0;
   double expert_parallel = 1.0;  // GPUs that share the experts, each with sequences and all other weights of its own
+  bool whole_experts = false;    // the GPUs of tensor_parallel hold whole experts each, not a slice of every expert
   bool unverified = false;
 
   // It reads the target's hidden states and cannot run without the target.
@@ -260,6 +261,10 @@ struct ModelShape {
   [[nodiscard]] std::vector<TypeShare> types_of(Module module) const;
   // Attention or a state, and feed-forward, each counted separately.
   [[nodiscard]] double parts() const { return 2.0 * layers - ffn_only_layers - mixer_only_layers; }
+  // GPUs over which whole experts are spread; 1: every GPU has all of them, or a slice of each.
+  [[nodiscard]] double expert_gpus() const { return whole_experts ? tensor_parallel : expert_parallel; }
+  // Whether tensor_parallel would cut the blocks of 128 columns that share a scale, which servers refuse.
+  [[nodiscard]] bool cuts_expert_blocks() const;
   [[nodiscard]] double mixture_layers() const { return experts > 0.0 ? layers - mixer_only_layers - dense_layers : 0.0; }
   [[nodiscard]] double state_layers() const { return !state ? 0.0 : parallel_state ? layers - ffn_only_layers : linear_layers; }
   // Number of GPUs that a layer's cache is divided among: a key and value head is not cut, nor is a latent vector.
@@ -292,8 +297,10 @@ std::string made_for_another(const ModelShape& target, const ModelShape& draft);
 // Distinct experts of `experts` that `tokens` tokens choose, `per_token` each, independently: N (1 - (1 - k/N)^n). The tokens are
 // all those of the pass, also verified ones.
 double expected_experts(double experts, double per_token, double tokens);
+// The expectation of the largest of as many normal numbers as there are GPUs.
+double largest_on_gpu(double mean, double spread, double gpus);
 // Distinct experts of a layer that the tokens of a pass use on one GPU. If several GPUs share the experts, this is the GPU with
-// the most, because the others wait for it: the mean, plus the expectation of the largest of this many normal numbers.
+// the most, because the others wait for it.
 double met_experts(const ModelShape& model, double tokens);
 
 // The parameters of a model's description, for the reference page.
