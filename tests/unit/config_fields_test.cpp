@@ -220,6 +220,93 @@ TEST_CASE("a written value reaches its member", "[config]") {
   CHECK(p.list[1].share == 1.0);
 }
 
+namespace {
+
+struct Line {
+  double fixed = 0.0;
+  double per_token = 0.0;
+};
+
+struct Board {
+  double memory = 0.0;
+  double bandwidth = 32e9;
+  double latency = 10e-6;
+  std::optional<double> peak;
+  std::optional<int> mesh;
+  std::optional<double> heads = 3.0;
+  double threshold = 0.5;
+  std::vector<std::string> names;
+  std::optional<Line> line;
+  Line draft{1.0, 2.0};
+};
+
+const Fields<Board>& board_fields() {
+  using B = Board;
+  static const Fields<B> all = {{"memory_gb", &B::memory, "scaled", at_least(0), times(1e9), required},
+                                {"bandwidth_gb", &B::bandwidth, "scaled, with a default", times(1e9)},
+                                {"latency_us", &B::latency, "a default that division would round", times(1e-6)},
+                                {"peak", &B::peak, "0: none", times(2), zero_is_none, Default{"0"}},
+                                {"mesh", &B::mesh, "0: none", zero_is_none},
+                                {"heads", &B::heads, "0: none", whole, zero_is_none},
+                                {"threshold", &B::threshold, "not the initial value", Default{"0.25"}},
+                                {"names", &B::names, "texts"},
+                                {"source", elsewhere<std::string>, "no member"},
+                                {"share", elsewhere<double>, "no member", between(0, 1), Default{"0.9"}},
+                                {&B::line, Fields<Line>{{"fixed", &Line::fixed, "of a part that may be absent"}}},
+                                {&B::draft, Fields<Line>{{"draft_fixed", &Line::fixed, "one of two figures", optional}}}};
+  return all;
+}
+
+Board read_board(const std::string& text, Board board = {}) {
+  Diagnostics diagnostics;
+  const Arguments arguments = read_arguments(parsed(text), board_fields(), {}, "board", diagnostics);
+  INFO(text);
+  REQUIRE(all_messages(diagnostics).empty());
+  board_fields().read(arguments, board);
+  return board;
+}
+
+}  // namespace
+
+TEST_CASE("numbers in units, numbers whose 0 means none, and keys without a member", "[config]") {
+  std::string texts;
+  for (const Parameter& one : board_fields().parameters()) texts += one.name + " " + one.fallback.value_or("required") + ", ";
+  CHECK(texts ==
+        "memory_gb required, bandwidth_gb 32, latency_us 10, peak 0, mesh , heads 3, threshold 0.25, names , source , share 0.9, "
+        "fixed 0, draft_fixed , ");
+  const Board left_out = read_board("{memory_gb: 80}");
+  CHECK(left_out.memory == 80e9);
+  CHECK(left_out.bandwidth == 32e9);
+  CHECK_FALSE(left_out.peak);
+  CHECK_FALSE(left_out.mesh);
+  CHECK(left_out.heads == 3.0);
+  CHECK(left_out.threshold == 0.25);
+  CHECK(left_out.names.empty());
+  CHECK(left_out.line.has_value());
+  CHECK(left_out.draft.fixed == 1.0);
+  const Board written =
+      read_board("{memory_gb: 1, latency_us: 3, peak: 4, mesh: 8, heads: 0, names: [a, b], fixed: 5, draft_fixed: 6}");
+  CHECK(written.latency == 1e-6 * 3.0);
+  CHECK(written.peak == 8.0);
+  CHECK(written.mesh == 8);
+  CHECK_FALSE(written.heads);
+  CHECK(written.names == std::vector<std::string>{"a", "b"});
+  CHECK(written.line->fixed == 5.0);
+  CHECK(written.draft.fixed == 6.0);
+  CHECK(written.draft.per_token == 2.0);
+}
+
+TEST_CASE("members of a given struct keep their values if their keys are left out", "[config]") {
+  Board board;
+  board.memory = 1.0;
+  board.draft = {7.0, 8.0};
+  board.line = Line{3.0, 4.0};
+  const Board read_into = read_board("{memory_gb: 2}", board);
+  CHECK(read_into.memory == 2e9);
+  CHECK(read_into.draft.fixed == 7.0);
+  CHECK(read_into.line->per_token == 4.0);
+}
+
 TEST_CASE("an empty map is as one that was left out", "[config]") {
   CHECK_FALSE(read("{tokens: 4, parts: [], other: {}}").other);
   CHECK(read("{tokens: 4, parts: [], kernel: {}}").kernel.rows == 0.0);

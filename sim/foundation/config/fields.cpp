@@ -23,4 +23,12 @@ std::string text_of(const std::vector<std::vector<double>>& rows) {
   return fmt::format("[{}]", fmt::join(texts, ", "));
 }
 
+void apply(Key& key, Times rule) {
+  key.factor = rule.factor;
+  std::optional<std::string>& fallback = key.parameter.fallback;
+  const std::optional<double> initial = fallback ? as_number(*fallback) : std::nullopt;
+  constexpr const char* kWithoutRounding = "{:.15g}";  // 1e-5 / 1e-6 is not quite 10
+  if (initial) fallback = number_text(*as_number(fmt::format(kWithoutRounding, *initial / rule.factor)));
+}
+
 }  // namespace specsim::config::detail

@@ -45,10 +45,23 @@ inline constexpr Whole whole;
 // A Value member that is written as a list.
 struct List {};
 inline constexpr List as_list;
-// The default of a Value member, as YAML text.
+// The default as YAML text, of a Value member or in place of the member's initial value.
 struct Default {
   std::string text;
 };
+// The number is written in a unit of this many of the member's: times(1e9) for gigabytes.
+struct Times {
+  double factor;
+};
+constexpr Times times(double factor) { return {factor}; }
+// 0 leaves a std::optional member empty.
+struct ZeroIsNone {};
+inline constexpr ZeroIsNone zero_is_none;
+// In place of a member: a key that other code reads, or that only informs. T is the type that a member would have.
+template <class T>
+struct Elsewhere {};
+template <class T>
+inline constexpr Elsewhere<T> elsewhere;
 // The words for the values of a member: of an enumeration, or of any comparable type.
 template <class T>
 struct Choices {
@@ -93,6 +106,8 @@ template <class T>
 concept NumberList = ItemOf<T>::value && Number<typename ItemOf<T>::Item>;
 template <class T>
 concept NumberTable = ItemOf<T>::value && NumberList<typename ItemOf<T>::Item>;
+template <class T>
+concept TextList = std::same_as<T, std::vector<std::string>>;
 
 template <class T>
 constexpr Type type_of() {
@@ -109,6 +124,8 @@ constexpr Type type_of() {
     return Type::number_list;
   else if constexpr (NumberTable<Inner>)
     return Type::number_table;
+  else if constexpr (TextList<Inner>)
+    return Type::value_list;
   else {
     static_assert(std::same_as<Inner, Value>, "a member of this type needs config::one_of, or Fields of its own");
     return Type::value;
@@ -131,6 +148,7 @@ std::string text_of(const std::vector<std::vector<T>>& rows) {
   return text_of(numbers);
 }
 inline std::string text_of(const std::string& value) { return value; }
+inline std::string text_of(const std::vector<std::string>& /*list*/) { return ""; }
 inline std::string text_of(const Value& value) { return value.is_null() ? "" : to_flow_text(value); }
 template <std::integral T>
 std::string text_of(T value) {
@@ -153,40 +171,56 @@ std::vector<T> list_of(const std::vector<double>& numbers) {
   return cut;
 }
 
+// A key, as the rules after its meaning leave it.
+struct Key {
+  Parameter parameter;
+  double factor = 1.0;
+  bool zero_is_none = false;
+};
+
 template <class T>
-void read(const Arguments& arguments, const Parameter& parameter, T& member) {
+void read(const Arguments& arguments, const Key& key, T& member) {
   using Inner = typename OptionalOf<T>::Inner;
-  const std::string& key = parameter.name;
+  const std::string& name = key.parameter.name;
   if constexpr (std::same_as<Inner, bool>)
-    member = arguments.boolean(key);
-  else if constexpr (std::integral<Inner>)
-    member = static_cast<Inner>(arguments.integer(key));
-  else if constexpr (std::floating_point<Inner>)
-    member =
-        static_cast<Inner>(parameter.type == Type::integer ? static_cast<double>(arguments.integer(key)) : arguments.number(key));
-  else if constexpr (std::same_as<Inner, std::string>)
-    member = arguments.text(key);
+    member = arguments.boolean(name);
+  else if constexpr (Number<Inner>) {
+    const bool whole = key.parameter.type == Type::integer;
+    if constexpr (OptionalOf<T>::value)
+      if (key.zero_is_none && (whole ? arguments.integer(name) == 0 : arguments.number(name) == 0.0)) return member.reset();
+    if constexpr (std::integral<Inner>)
+      member = static_cast<Inner>(arguments.integer(name));
+    else
+      member = static_cast<Inner>(key.factor * (whole ? static_cast<double>(arguments.integer(name)) : arguments.number(name)));
+  } else if constexpr (std::same_as<Inner, std::string>)
+    member = arguments.text(name);
   else if constexpr (NumberList<Inner>)
-    member = list_of<typename ItemOf<Inner>::Item>(arguments.numbers(key));
+    member = list_of<typename ItemOf<Inner>::Item>(arguments.numbers(name));
   else if constexpr (NumberTable<Inner>) {
     Inner rows;
-    for (const std::vector<double>& row : arguments.table(key))
+    for (const std::vector<double>& row : arguments.table(name))
       rows.push_back(list_of<typename ItemOf<typename ItemOf<Inner>::Item>::Item>(row));
     member = std::move(rows);
+  } else if constexpr (TextList<Inner>) {
+    Inner texts;
+    for (const Value& item : arguments.value(name).items) texts.push_back(item.text);
+    member = std::move(texts);
   } else
-    member = arguments.value(key);
+    member = arguments.value(name);
 }
 
-inline void apply(Parameter& parameter, const Interval& interval) { parameter.interval = interval; }
-inline void apply(Parameter& parameter, const Words& words) { parameter.choices = words.list; }
-inline void apply(Parameter& parameter, const Default& text) { parameter.fallback = text.text; }
-inline void apply(Parameter& parameter, Required /*rule*/) { parameter.fallback.reset(); }
-inline void apply(Parameter& parameter, Optional /*rule*/) { parameter.fallback = ""; }
-inline void apply(Parameter& parameter, Whole /*rule*/) { parameter.type = Type::integer; }
-inline void apply(Parameter& parameter, List /*rule*/) { parameter.type = Type::value_list; }
+inline void apply(Key& key, const Interval& interval) { key.parameter.interval = interval; }
+inline void apply(Key& key, const Words& words) { key.parameter.choices = words.list; }
+inline void apply(Key& key, const Default& text) { key.parameter.fallback = text.text; }
+inline void apply(Key& key, Required /*rule*/) { key.parameter.fallback.reset(); }
+inline void apply(Key& key, Optional /*rule*/) { key.parameter.fallback = ""; }
+inline void apply(Key& key, Whole /*rule*/) { key.parameter.type = Type::integer; }
+inline void apply(Key& key, List /*rule*/) { key.parameter.type = Type::value_list; }
+inline void apply(Key& key, ZeroIsNone /*rule*/) { key.zero_is_none = true; }
+void apply(Key& key, Times rule);
 template <class R>
-concept Rule = requires(Parameter& parameter, const R& rule) {
-  apply(parameter, rule);
+concept Rule = requires(Key& key, const R& rule) {
+  apply(key, rule);
 };
 
 }  // namespace detail
@@ -199,24 +233,31 @@ class Declaration {
  public:
   template <class T, class C, detail::Rule... Rules>
   Declaration(std::string key, T C::*member, std::string meaning, const Rules&... rules) {
-    declare(std::move(key), detail::type_of<T>(), detail::text_of(P{}.*member), std::move(meaning));
-    (detail::apply(parameters_[0], rules), ...);
-    read_ = [member, parameter = parameters_[0]](const Arguments& arguments, P& params) {
-      if (arguments.has(parameter.name)) detail::read(arguments, parameter, params.*member);
+    const detail::Key own =
+        declare(std::move(key), detail::type_of<T>(), detail::text_of(P{}.*member), std::move(meaning), rules...);
+    read_ = [member, own](const Arguments& arguments, P& params) {
+      if (arguments.has(own.parameter.name)) detail::read(arguments, own, params.*member);
     };
+  }
+
+  // A key without a member.
+  template <class T, detail::Rule... Rules>
+  Declaration(std::string key, Elsewhere<T> /*member*/, std::string meaning, const Rules&... rules) {
+    declare(std::move(key), detail::type_of<T>(), "", std::move(meaning), rules...);
   }
 
   // A member whose value is given by a word of a list.
   template <class T, class C, detail::Rule... Rules>
   Declaration(std::string key, T C::*member, std::string meaning, const Choices<typename detail::OptionalOf<T>::Inner>& choices,
               const Rules&... rules) {
-    declare(std::move(key), Type::text, "", std::move(meaning));
     const T initial = P{}.*member;
+    Words words;
+    Default fallback;
     for (const auto& [word, value] : choices.list) {
-      parameters_[0].choices.push_back(word);
-      if (initial == value) parameters_[0].fallback = word;
+      words.list.push_back(word);
+      if (initial == value) fallback.text = word;
     }
-    (detail::apply(parameters_[0], rules), ...);
+    declare(std::move(key), Type::text, "", std::move(meaning), words, fallback, rules...);
     read_ = [member, name = parameters_[0].name, words = choices.list](const Arguments& arguments, P& params) {
       if (!arguments.has(name)) return;
       const std::string& text = arguments.text(name);
@@ -230,9 +271,8 @@ class Declaration {
   template <class T, class C, detail::Rule... Rules>
   Declaration(std::string key, T C::*member, std::string meaning, const Fields<typename detail::OptionalOf<T>::Inner>& inside,
               const Rules&... rules) {
-    declare(std::move(key), Type::value, "{}", std::move(meaning));
+    declare(std::move(key), Type::value, "{}", std::move(meaning), rules...);
     parameters_[0].inside = inside.parameters();
-    (detail::apply(parameters_[0], rules), ...);
     read_ = [member, name = parameters_[0].name, inside](const Arguments& arguments, P& params) {
       if (arguments.has(name) && !arguments.maps(name).empty()) params.*member = inside.read(arguments.maps(name)[0]);
     };
@@ -241,9 +281,8 @@ class Declaration {
   // A list of such maps. If it is left out, the member keeps its initial value.
   template <class T, class C, detail::Rule... Rules>
   Declaration(std::string key, std::vector<T> C::*member, std::string meaning, const Fields<T>& inside, const Rules&... rules) {
-    declare(std::move(key), Type::value_list, "", std::move(meaning));
+    declare(std::move(key), Type::value_list, "", std::move(meaning), rules...);
     parameters_[0].inside = inside.parameters();
-    (detail::apply(parameters_[0], rules), ...);
     read_ = [member, name = parameters_[0].name, inside](const Arguments& arguments, P& params) {
       if (!arguments.has(name)) return;
       (params.*member).clear();
@@ -251,16 +290,27 @@ class Declaration {
     };
   }
 
-  // Parameters that several parts share: a struct of them, whose keys are among the part's own keys.
+  // Parameters that several parts share: a struct of them, whose keys are among the part's own keys. A std::optional member is
+  // always filled.
   template <class T, class C>
-  Declaration(T C::*member, const Fields<T>& shared) : parameters_(shared.parameters()) {
-    read_ = [member, shared](const Arguments& arguments, P& params) { params.*member = shared.read(arguments); };
+  Declaration(T C::*member, const Fields<typename detail::OptionalOf<T>::Inner>& shared) : parameters_(shared.parameters()) {
+    read_ = [member, shared](const Arguments& arguments, P& params) {
+      if constexpr (detail::OptionalOf<T>::value) {
+        if (!(params.*member)) (params.*member).emplace();
+        shared.read(arguments, *(params.*member));
+      } else
+        shared.read(arguments, params.*member);
+    };
   }
 
  private:
   friend class Fields<P>;
-  void declare(std::string key, Type type, std::string fallback, std::string meaning) {
-    parameters_.push_back({std::move(key), type, std::move(fallback), std::move(meaning), {}, {}});
+  template <class... Rules>
+  detail::Key declare(std::string key, Type type, std::string fallback, std::string meaning, const Rules&... rules) {
+    detail::Key own{{std::move(key), type, std::move(fallback), std::move(meaning), {}, {}}};
+    (detail::apply(own, rules), ...);
+    parameters_.push_back(own.parameter);
+    return own;
   }
   std::vector<Parameter> parameters_;
   std::function<void(const Arguments&, P&)> read_;
@@ -272,7 +322,8 @@ class Declaration {
 template <class P>
 class Fields {
  public:
-  Fields(std::initializer_list<Declaration<P>> fields) : fields_(fields) {
+  Fields(std::initializer_list<Declaration<P>> fields) : Fields(std::vector<Declaration<P>>(fields)) {}
+  explicit Fields(std::vector<Declaration<P>> fields) : fields_(std::move(fields)) {
     for (const Declaration<P>& field : fields_)
       parameters_.insert(parameters_.end(), field.parameters_.begin(), field.parameters_.end());
   }
@@ -281,8 +332,13 @@ class Fields {
   // `arguments` were read by parameters(), alone or among others.
   [[nodiscard]] P read(const Arguments& arguments) const {
     P params;
-    for (const Declaration<P>& field : fields_) field.read_(arguments, params);
+    read(arguments, params);
     return params;
+  }
+  // Members whose keys are left out keep their values.
+  void read(const Arguments& arguments, P& params) const {
+    for (const Declaration<P>& field : fields_)
+      if (field.read_) field.read_(arguments, params);
   }
 
  private:
