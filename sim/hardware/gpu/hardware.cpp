@@ -16,9 +16,6 @@ namespace specsim::cost {
 
 namespace {
 
-using config::Parameter;
-using config::Type;
-
 struct Tile {
   double m;
   double n;
@@ -55,10 +52,6 @@ constexpr std::array<PlausibleRange, 6> kPlausible = {
      {"multiprocessors", 1, 1024, "a count, 132 for an H100"},
      {"link_gb_per_s", 0.1, 5000, "gigabytes per second and direction"},
      {"link_latency_us", 0.01, 1e6, "microseconds"}}};
-
-Parameter figure(const char* name, std::optional<std::string> fallback, const char* summary) {
-  return {name, Type::number, std::move(fallback), summary, config::between(0, 1e9), {}};
-}
 
 }  // namespace
 
@@ -136,91 +129,76 @@ double product_seconds(const Hardware& hardware, double rows, double inner, doub
   return best + 1e-6 * c.kernel_us;
 }
 
-const std::vector<Parameter>& hardware_parameters() {
-  static const std::vector<Parameter> parameters = {
-      {"preset", Type::text, "", "a GPU's name or file; the other keys override its values", {}, {}},
-      {"name", Type::text, "", "name that its maker gave it", {}, {}},
-      {"maker",
-       Type::text,
-       "",
+namespace {
+
+const config::Fields<Hardware>& hardware_fields() {
+  using H = Hardware;
+  const config::Interval figure = config::between(0, 1e9);
+  static const config::Fields<H> fields = {
+      {"preset", config::elsewhere<std::string>, "a GPU's name or file; the other keys override its values"},
+      {"name", &H::name, "name that its maker gave it"},
+      {"maker", &H::maker,
        "its maker, by which servers decide whether they run on it; default: nvidia with compute_capability, otherwise unknown",
-       {},
-       {"nvidia", "amd", "intel", "apple", "google"}},
-      {"aliases", Type::value_list, "", "further names", {}, {}},
-      {"source", Type::text, "", "where the figures come from", {}, {}},
-      {"unverified", Type::boolean, "false", "figures from memory, not verified", {}, {}},
-      figure("memory_gb", {}, "memory, 1e9 bytes"),
-      figure("bandwidth_gb_per_s", {}, "bandwidth of that memory, by the data sheet"),
-      figure("bf16_tflops", {}, "dense bf16 arithmetic, by the data sheet"),
-      {"bf16", Type::boolean, "true", "false: it has no bf16, and bf16_tflops is of fp16", {}, {}},
-      figure("fp8_tflops", "", "dense fp8 arithmetic"),
-      figure("int8_tops", "", "dense int8 arithmetic"),
-      figure("dp4a_tops", "0",
-             "int8 arithmetic of plain cores (dp4a), for GPUs whose tensor cores have no int8 and for backends other than CUDA; "
-             "0: not "
-             "known"),
-      figure("fp4_tflops", "", "dense fp4 arithmetic"),
-      figure("multiprocessors", {}, "streaming multiprocessors, compute units or cores"),
-      figure("compute_capability", "0", "NVIDIA's number of the architecture, 9.0 for Hopper; 0: not known"),
-      figure("l2_mb", "", "last-level cache"),
-      figure("link_gb_per_s", "32", "rate of the link to a peer GPU, one direction"),
-      figure("link_latency_us", "10", "time of an all-reduce of a few bytes, launched by the host"),
-      figure("graph_link_latency_us", "", "time of such an all-reduce in a captured graph; default: link_latency_us"),
-      {"mesh_gpus",
-       Type::integer,
-       "0",
+       config::one_of<Maker>({{"nvidia", Maker::nvidia},
+                              {"amd", Maker::amd},
+                              {"intel", Maker::intel},
+                              {"apple", Maker::apple},
+                              {"google", Maker::google}})},
+      {"aliases", config::elsewhere<std::vector<std::string>>, "further names"},
+      {"source", config::elsewhere<std::string>, "where the figures come from"},
+      {"unverified", &H::unverified, "figures from memory, not verified"},
+      {"memory_gb", &H::memory_bytes, "memory, 1e9 bytes", figure, config::times(1e9), config::required},
+      {"bandwidth_gb_per_s", &H::bandwidth, "bandwidth of that memory, by the data sheet", figure, config::times(1e9),
+       config::required},
+      {"bf16_tflops", &H::flops, "dense bf16 arithmetic, by the data sheet", figure, config::times(1e12), config::required},
+      {"bf16", &H::has_bf16, "false: it has no bf16, and bf16_tflops is of fp16"},
+      {"fp8_tflops", &H::fp8_flops, "dense fp8 arithmetic", figure, config::times(1e12), config::optional},
+      {"int8_tops", &H::int8_flops, "dense int8 arithmetic", figure, config::times(1e12), config::optional},
+      {"dp4a_tops", &H::dp4a_flops,
+       "int8 arithmetic of plain cores (dp4a), for GPUs whose tensor cores have no int8 and for backends other than CUDA; "
+       "0: not known",
+       figure, config::times(1e12), config::zero_is_none, config::Default{"0"}},
+      {"fp4_tflops", &H::fp4_flops, "dense fp4 arithmetic", figure, config::times(1e12), config::optional},
+      {"multiprocessors", &H::multiprocessors, "streaming multiprocessors, compute units or cores", figure, config::required},
+      {"compute_capability", &H::compute_capability, "NVIDIA's number of the architecture, 9.0 for Hopper; 0: not known", figure},
+      {"l2_mb", config::elsewhere<double>, "last-level cache", figure},
+      {"link_gb_per_s", &H::link_bandwidth, "rate of the link to a peer GPU, one direction", figure, config::times(1e9)},
+      {"link_latency_us", &H::link_latency, "time of an all-reduce of a few bytes, launched by the host", figure,
+       config::times(1e-6)},
+      {"graph_link_latency_us", &H::graph_link_latency,
+       "time of such an all-reduce in a captured graph; default: link_latency_us", figure, config::times(1e-6), config::optional},
+      {"mesh_gpus", &H::mesh_gpus,
        "GPUs in a mesh: each pair has a link of its own, and n of them reach (n - 1) / (mesh_gpus - 1) of link_gb_per_s; 0: a "
        "switch",
-       config::between(0, 1024),
-       {}},
-      {"linked_gpus",
-       Type::integer,
-       "8",
-       "GPUs that the links join; more GPUs need a network, which is not modelled",
-       config::between(1, 1e6),
-       {}},
-      {"machine_gpus",
-       Type::integer,
-       "8",
-       "GPUs of one machine; servers on more GPUs are started on each machine",
-       config::between(1, 1024),
-       {}},
-      {"kernels", Type::text, "", "fits of single kernels by engine and dtype: a name of configs/kernels, or a file", {}, {}},
-      {"fallback_kernels",
-       Type::text,
-       "",
-       "fits of another GPU, for kinds, engines and dtypes that this GPU's own fits lack",
-       {},
-       {}},
-      {"allreduce_kernels", Type::text, "", "fits of another GPU with links of the same kind, used for all-reduces only", {}, {}},
-      {"attention_share",
-       Type::number,
-       "",
+       config::between(0, 1024), config::whole, config::zero_is_none, config::Default{"0"}},
+      {"linked_gpus", &H::linked_gpus, "GPUs that the links join; more GPUs need a network, which is not modelled",
+       config::between(1, 1e6), config::whole},
+      {"machine_gpus", &H::machine_gpus, "GPUs of one machine; servers on more GPUs are started on each machine",
+       config::between(1, 1024), config::whole},
+      {"kernels", config::elsewhere<std::string>,
+       "fits of single kernels by engine and dtype: a name of configs/kernels, or a file"},
+      {"fallback_kernels", config::elsewhere<std::string>,
+       "fits of another GPU, for kinds, engines and dtypes that this GPU's own fits lack"},
+      {"allreduce_kernels", config::elsewhere<std::string>,
+       "fits of another GPU with links of the same kind, used for all-reduces only"},
+      {"attention_share", config::elsewhere<double>,
        "share of the bandwidth that attention reaches here with another GPU's fits; default: computed from the two data sheets",
-       config::between(0.05, 2),
-       {}},
-      {"kernels_engine",
-       Type::text,
-       "",
+       config::between(0.05, 2)},
+      {"kernels_engine", &H::kernels_engine,
        "engine whose fits estimate engines without kernels of their own, in place of the calibration",
-       {},
-       kernel_engines()},
-      figure("kernels_spread", "0", "minimum standard deviation of the logarithm of a time estimated by another GPU's fits"),
-      {"untuned_times",
-       Type::number,
-       "1",
-       "time of a server's quantised products of few tiles over that of the fits, where only kernels tuned for their shape were "
-       "measured",
-       config::between(1, 10),
-       {}},
-      figure("untuned_spread", "0", "standard deviation of the logarithm of untuned_times"),
-      {"calibration", Type::value, "{}", "measured efficiencies of its matrix products", {}, {}},
-      {"power", Type::value, "", "power of the board: limit_w, idle_w, memory_w, compute_w, cap_w, spread, source", {}, {}},
-      {"price", Type::value, "", "dollars_per_hour of one GPU, and the source, a list with its date", {}, {}}};
-  return parameters;
+       config::one_of(kernel_engines())},
+      {"kernels_spread", &H::kernels_spread,
+       "minimum standard deviation of the logarithm of a time estimated by another GPU's fits", figure},
+      {"untuned_times", &H::untuned_times,
+       "time of a server's quantised products of few tiles over that of the fits, where only kernels tuned for their shape were measured",
+       config::between(1, 10)},
+      {"untuned_spread", &H::untuned_spread, "standard deviation of the logarithm of untuned_times", figure},
+      {"calibration", config::elsewhere<config::Value>, "measured efficiencies of its matrix products", config::Default{"{}"}},
+      {"power", config::elsewhere<config::Value>,
+       "power of the board: limit_w, idle_w, memory_w, compute_w, cap_w, spread, source"},
+      {"price", config::elsewhere<config::Value>, "dollars_per_hour of one GPU, and the source, a list with its date"}};
+  return fields;
 }
-
-namespace {
 
 const config::Fields<Calibration>& calibration_fields() {
   using C = Calibration;
@@ -262,15 +240,13 @@ const config::Fields<HourlyPrice>& price_fields() {
   return fields;
 }
 
-}  // namespace
-
-namespace {
-
 // The least standard deviation of the logarithm of a time estimated by another architecture's fits. When each measured GPU was
 // left out in turn, its median error was 5 to 16 % (`docs/results/prices.md`).
 constexpr double kTransferSpread = 0.25;
 
 }  // namespace
+
+const std::vector<config::Parameter>& hardware_parameters() { return hardware_fields().parameters(); }
 
 const std::vector<Hardware>& measured_gpus() {
   static const std::vector<Hardware> measured = [] {
@@ -321,27 +297,14 @@ void lend_kernels(Hardware& hardware) {
   hardware.other_links = hardware.other_links || !has_nvlink(hardware);
 }
 
-Maker read_maker(const config::Arguments& a, double compute_capability) {
-  constexpr std::array<std::pair<std::string_view, Maker>, 5> kMakers = {{{"nvidia", Maker::nvidia},
-                                                                          {"amd", Maker::amd},
-                                                                          {"intel", Maker::intel},
-                                                                          {"apple", Maker::apple},
-                                                                          {"google", Maker::google}}};
-  if (a.has("maker"))
-    for (const auto& [word, maker] : kMakers)
-      if (a.text("maker") == word) return maker;
-  return compute_capability > 0.0 ? Maker::nvidia : Maker::unknown;
-}
-
 }  // namespace
 
 Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics) {
-  Hardware hardware;
   const std::size_t before = diagnostics.list().size();
   const config::Value value = resolve_preset(PresetKind::hardware, spec, diagnostics);
-  if (diagnostics.list().size() != before) return hardware;
-  const config::Arguments a = config::read_arguments(value, hardware_parameters(), {}, "hardware", diagnostics);
-  if (diagnostics.list().size() != before) return hardware;
+  if (diagnostics.list().size() != before) return {};
+  const config::Arguments a = config::read_arguments(value, hardware_fields(), {}, "hardware", diagnostics);
+  if (diagnostics.list().size() != before) return {};
   for (const PlausibleRange& plausible : kPlausible) {
     const double x = a.number(plausible.key);
     if (x < plausible.low || x > plausible.high)
@@ -350,27 +313,17 @@ Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics) {
   }
   const config::Arguments c =
       config::read_arguments(a.value("calibration"), calibration_fields(), {}, "calibration", diagnostics);
-  if (diagnostics.list().size() != before) return hardware;
-  hardware.name = a.has("name") ? a.text("name") : spec.text;
-  hardware.memory_bytes = 1e9 * a.number("memory_gb");
-  hardware.bandwidth = 1e9 * a.number("bandwidth_gb_per_s");
-  hardware.flops = 1e12 * a.number("bf16_tflops");
-  const auto peak_or = [&](const char* key, double next) { return a.has(key) ? 1e12 * a.number(key) : next; };
-  hardware.fp8_flops = peak_or("fp8_tflops", hardware.flops);
-  hardware.int8_flops = peak_or("int8_tops", hardware.flops);
-  hardware.fp4_flops = peak_or("fp4_tflops", hardware.fp8_flops);
-  if (a.number("dp4a_tops") > 0.0) hardware.dp4a_flops = 1e12 * a.number("dp4a_tops");
-  hardware.has_bf16 = a.boolean("bf16");
+  if (diagnostics.list().size() != before) return {};
+  Hardware hardware = hardware_fields().read(a);
+  if (!a.has("name")) hardware.name = spec.text;
+  if (!a.has("maker") && hardware.compute_capability > 0.0) hardware.maker = Maker::nvidia;
   hardware.has_fp8 = a.has("fp8_tflops");
   hardware.has_int8 = a.has("int8_tops");
   hardware.has_fp4 = a.has("fp4_tflops");
-  hardware.multiprocessors = a.number("multiprocessors");
-  hardware.compute_capability = a.number("compute_capability");
-  hardware.maker = read_maker(a, hardware.compute_capability);
-  hardware.kernels_spread = a.number("kernels_spread");
-  hardware.untuned_times = a.number("untuned_times");
-  hardware.untuned_spread = a.number("untuned_spread");
-  if (a.has("kernels_engine")) hardware.kernels_engine = a.text("kernels_engine");
+  if (!hardware.has_fp8) hardware.fp8_flops = hardware.flops;
+  if (!hardware.has_int8) hardware.int8_flops = hardware.flops;
+  if (!hardware.has_fp4) hardware.fp4_flops = hardware.fp8_flops;
+  if (!a.has("graph_link_latency_us")) hardware.graph_link_latency = hardware.link_latency;
   // The preset's fits do not override a calibration that the user gave.
   const bool own_calibration = spec.is_map() && spec.find("calibration") != nullptr && spec.find("kernels") == nullptr;
   if (a.has("kernels") && !own_calibration) {
@@ -390,19 +343,12 @@ Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics) {
       if (other != nullptr) hardware.kernels = with_allreduces(*hardware.kernels, *other, a.text("allreduce_kernels"));
     }
   }
-  hardware.link_bandwidth = 1e9 * a.number("link_gb_per_s");
-  if (a.integer("mesh_gpus") > 0) hardware.mesh_gpus = static_cast<double>(a.integer("mesh_gpus"));
-  hardware.linked_gpus = static_cast<double>(a.integer("linked_gpus"));
-  hardware.machine_gpus = static_cast<double>(a.integer("machine_gpus"));
-  hardware.link_latency = 1e-6 * a.number("link_latency_us");
-  hardware.graph_link_latency = a.has("graph_link_latency_us") ? 1e-6 * a.number("graph_link_latency_us") : hardware.link_latency;
   // All-reduces were measured over the measured GPU's own links, so their fits do not apply to a PCIe board with the same chip,
   // nor to links that the user gave.
   const auto given = [&](const char* key) { return spec.is_map() && spec.find(key) != nullptr; };
   const bool own_link = given("link_gb_per_s") || given("link_latency_us") || given("graph_link_latency_us");
   hardware.other_links = (own_link && !given("kernels")) ||
                          (hardware.kernels_spread > 0.0 && !has_nvlink(hardware) && went_over_nvlink(hardware.kernels_name));
-  hardware.unverified = a.boolean("unverified");
   if (a.has("power")) hardware.power = read_power_draw(a.value("power"), diagnostics);
   if (a.has("price"))
     hardware.price = price_fields().read(config::read_arguments(a.value("price"), price_fields(), {}, "price", diagnostics));

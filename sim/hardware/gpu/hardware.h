@@ -60,11 +60,11 @@ struct Hardware {
   bool has_fp4 = false;
   double multiprocessors = 1.0;
   double compute_capability = 0.0;  // NVIDIA's number of the architecture, 9.0 for Hopper; 0: not known
-  double link_bandwidth = 0.0;      // bytes per second, one direction, of all links of the GPU
+  double link_bandwidth = 32e9;     // bytes per second, one direction, of all links of the GPU
   std::optional<double> mesh_gpus;  // GPUs that share those links out, one link for each pair; none: a switch joins them
-  double linked_gpus = 0.0;         // GPUs that the links join; more GPUs need a network
-  double machine_gpus = 0.0;        // GPUs of one machine, which one server process reaches without others
-  double link_latency = 0.0;        // seconds, of an all-reduce that is launched
+  double linked_gpus = 8.0;         // GPUs that the links join; more GPUs need a network
+  double machine_gpus = 8.0;        // GPUs of one machine, which one server process reaches without others
+  double link_latency = 10e-6;      // seconds, of an all-reduce that is launched
   double graph_link_latency = 0.0;  // the same in a captured graph
   Calibration calibration;
   std::shared_ptr<const KernelFits> kernels;  // fits of single kernels by engine and dtype; nullptr: none were measured

@@ -2,7 +2,7 @@
 
 #include "sim/foundation/base/check.h"
 #include "sim/foundation/base/standard_library.h"
-#include "sim/foundation/config/arguments.h"
+#include "sim/foundation/config/fields.h"
 #include "sim/hardware/gpu/kernel_names.h"
 #include "sim/hardware/presets/presets.h"
 
@@ -19,9 +19,6 @@ namespace specsim::cost {
 
 namespace {
 
-using config::Parameter;
-using config::Type;
-
 constexpr std::array<Dtype, 12> kDtypes = {{{"bfloat16", 2, 2, Arithmetic::bf16},
                                             {"float16", 2, 2, Arithmetic::bf16},
                                             {"fp8", 1, 1, Arithmetic::fp8},
@@ -35,26 +32,33 @@ constexpr std::array<Dtype, 12> kDtypes = {{{"bfloat16", 2, 2, Arithmetic::bf16}
                                             {"w4a8_mxfp4_mxfp8", 0.53125, 1, Arithmetic::fp8},
                                             {"w4a8", 0.5, 1, Arithmetic::fp8}}};
 
-const std::vector<Parameter>& fit_parameters() {
-  static const std::vector<Parameter> parameters = {
-      {"kind", Type::text, {}, "kind of kernel", {}, kernel_kind_names()},
-      {"engine", Type::text, {}, "engine that runs the kernel; any: every one", {}, {}},
-      {"dtype", Type::text, {}, "element type of weights, or of keys and values", {}, dtype_names()},
-      {"kernel", Type::text, "", "its name in the table", {}, {}},
-      {"reads_keys", Type::text, "unused", "how attention_verify's kernel reads the keys", {}, key_reading_names()},
-      {"rows", Type::integer, {}, "rows of the table that were fitted", config::at_least(1), {}},
-      {"spread",
-       Type::number,
-       {},
-       "standard deviation of the logarithm on shapes that were not seen",
-       config::between(0, 10),
-       {}},
-      {"errors", Type::number_list, {}, "median and 90th percentile on them, percent", config::at_least(0), {}},
-      {"figures", Type::value, {}, "figures of the formula", {}, {}},
-      {"over", Type::text, {}, "knots of the first coordinate, log2", {}, {}},
-      {"by", Type::value, {}, "knots of the others", {}, {}},
-      {"correction", Type::text, {}, "corrections of the time's logarithm at the knots", {}, {}}};
-  return parameters;
+const config::Fields<KernelFit>& fit_fields() {
+  using F = KernelFit;
+  using config::elsewhere, config::required, config::Value;
+  static const config::Fields<F> fields = [] {
+    config::Choices<KernelKind> kinds;
+    for (const KernelFormula& formula : kernel_formulas()) kinds.list.emplace_back(formula.name, formula.kind);
+    config::Choices<Dtype> dtypes;
+    for (const Dtype& dtype : kDtypes) dtypes.list.emplace_back(dtype.name, dtype);
+    config::Choices<KeyReading> readings;
+    for (const std::string& name : key_reading_names())
+      readings.list.emplace_back(name, static_cast<KeyReading>(readings.list.size()));
+    return config::Fields<F>{
+        {"kind", &F::kind, "kind of kernel", kinds, required},
+        {"engine", &F::engine, "engine that runs the kernel; any: every one", required},
+        {"dtype", &F::dtype, "element type of weights, or of keys and values", dtypes, required},
+        {"kernel", &F::kernel, "its name in the table"},
+        {"reads_keys", &F::reads_keys, "how attention_verify's kernel reads the keys", readings},
+        {"rows", &F::rows, "rows of the table that were fitted", config::at_least(1), config::whole, required},
+        {"spread", &F::spread, "standard deviation of the logarithm on shapes that were not seen", config::between(0, 10),
+         required},
+        {"errors", elsewhere<std::vector<double>>, "median and 90th percentile on them, percent", config::at_least(0), required},
+        {"figures", elsewhere<Value>, "figures of the formula", required},
+        {"over", elsewhere<std::string>, "knots of the first coordinate, log2", required},
+        {"by", elsewhere<Value>, "knots of the others", required},
+        {"correction", elsewhere<std::string>, "corrections of the time's logarithm at the knots", required}};
+  }();
+  return fields;
 }
 
 // Numbers separated by spaces. This parser is fast because a file holds thousands of them.
@@ -91,19 +95,11 @@ std::vector<double> read_knots(const std::string& text, const Location& where, c
 }
 
 KernelFit read_fit(const config::Value& value, Diagnostics& diagnostics) {
-  KernelFit fit;
   const std::size_t before = diagnostics.list().size();
-  const config::Arguments a = config::read_arguments(value, fit_parameters(), {}, "fit", diagnostics);
-  if (diagnostics.list().size() != before) return fit;
-  const KernelFormula& formula = kernel_formula(a.text("kind"));
-  fit.kind = formula.kind;
-  fit.engine = a.text("engine");
-  fit.dtype = *find_dtype(a.text("dtype"));
-  fit.kernel = a.has("kernel") ? a.text("kernel") : "";
-  const std::vector<std::string>& readings = key_reading_names();
-  fit.reads_keys = static_cast<KeyReading>(std::find(readings.begin(), readings.end(), a.text("reads_keys")) - readings.begin());
-  fit.rows = static_cast<double>(a.integer("rows"));
-  fit.spread = a.number("spread");
+  const config::Arguments a = config::read_arguments(value, fit_fields(), {}, "fit", diagnostics);
+  if (diagnostics.list().size() != before) return {};
+  KernelFit fit = fit_fields().read(a);
+  const KernelFormula& formula = kernel_formula(fit.kind);
   const std::vector<double>& errors = a.numbers("errors");
   if (errors.size() != 2) {
     diagnostics.add(a.where("errors"), fmt::format("errors has {} numbers, allowed: median and 90th percentile", errors.size()));
@@ -149,10 +145,11 @@ void join_small_products(std::vector<KernelFit>& list) {
 }
 
 std::shared_ptr<const KernelFits> read_fits(const config::Value& file, Diagnostics& diagnostics) {
-  static const std::vector<Parameter> parameters = {{"source", Type::text, {}, "source of the measurements", {}, {}},
-                                                    {"fits", Type::value_list, {}, "one for each kernel", {}, {}}};
+  static const config::Fields<KernelFits> fields = {
+      {"source", config::elsewhere<std::string>, "source of the measurements", config::required},
+      {"fits", config::elsewhere<config::Value>, "one for each kernel", config::as_list, config::required}};
   const std::size_t before = diagnostics.list().size();
-  const config::Arguments a = config::read_arguments(file, parameters, {}, "kernels", diagnostics);
+  const config::Arguments a = config::read_arguments(file, fields, {}, "kernels", diagnostics);
   if (diagnostics.list().size() != before) return nullptr;
   auto fits = std::make_shared<KernelFits>();
   for (const config::Value& item : a.value("fits").items) fits->list.push_back(read_fit(item, diagnostics));

@@ -29,6 +29,7 @@ struct Dtype {
   double weight_bytes;
   double activation_bytes;
   Arithmetic arithmetic;
+  bool operator==(const Dtype&) const = default;
 };
 // nullptr for an unknown name.
 const Dtype* find_dtype(const std::string& name);

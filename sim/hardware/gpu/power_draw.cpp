@@ -22,38 +22,28 @@ constexpr double kSpreadByLimit = 0.3;
 constexpr double kLeastClock = 0.25;  // of the full one: boards hold no lower one under load
 constexpr double kLeastCapShare = 0.3;
 
-struct StatedPower {
-  double limit_w = 0.0;
-  std::optional<double> idle_w;
-  std::optional<double> memory_w;
-  std::optional<double> compute_w;
-  std::optional<double> cap_w;
-  std::optional<double> spread;
-  double clock_exponent = PowerDraw().clock_exponent;
-  double memory_core_share = PowerDraw().memory_core_share;
-  double memory_clock_exponent = PowerDraw().memory_clock_exponent;
-  std::string source;
-};
-
-const config::Fields<StatedPower>& fields() {
+const config::Fields<PowerDraw>& power_fields() {
+  using P = PowerDraw;
   const config::Interval watts = config::above(0, 1e5);
-  static const config::Fields<StatedPower> list = {
-      {"limit_w", &StatedPower::limit_w, "power limit of the board, by the data sheet, watts", watts, config::required},
-      {"idle_w", &StatedPower::idle_w, "power with clocks up and no kernel; default: 0.16 of the limit", config::between(0, 1e5)},
-      {"memory_w", &StatedPower::memory_w,
-       "power of reading weights and keys at the full bandwidth and clock; default: 0.85 of the limit", watts},
-      {"compute_w", &StatedPower::compute_w,
-       "power of arithmetic at full rate and clock, which may be above the limit; default: 1.5 of the limit", watts},
-      {"cap_w", &StatedPower::cap_w, "a lower power limit that the user sets (nvidia-smi --power-limit)", watts},
-      {"spread", &StatedPower::spread,
+  static const config::Fields<P> list = {
+      {"limit_w", &P::limit_w, "power limit of the board, by the data sheet, watts", watts, config::required},
+      {"idle_w", &P::idle_w, "power with clocks up and no kernel; default: 0.16 of the limit", config::between(0, 1e5),
+       config::optional},
+      {"memory_w", &P::memory_w, "power of reading weights and keys at the full bandwidth and clock; default: 0.85 of the limit",
+       watts, config::optional},
+      {"compute_w", &P::compute_w,
+       "power of arithmetic at full rate and clock, which may be above the limit; default: 1.5 of the limit", watts,
+       config::optional},
+      {"cap_w", &P::cap_w, "a lower power limit that the user sets (nvidia-smi --power-limit)", watts},
+      {"spread", &P::spread,
        "standard deviation of the logarithm of an estimate; default: 0.3 if the powers are shares of the limit",
-       config::between(0, 2)},
-      {"clock_exponent", &StatedPower::clock_exponent, "exponent of the cores' power by their clock", config::between(1, 4)},
-      {"memory_core_share", &StatedPower::memory_core_share, "share of the power of reading, beyond idle, that the cores draw",
+       config::between(0, 2), config::optional},
+      {"clock_exponent", &P::clock_exponent, "exponent of the cores' power by their clock", config::between(1, 4)},
+      {"memory_core_share", &P::memory_core_share, "share of the power of reading, beyond idle, that the cores draw",
        config::between(0, 1)},
-      {"memory_clock_exponent", &StatedPower::memory_clock_exponent, "reading takes the clock to the power of minus this longer",
+      {"memory_clock_exponent", &P::memory_clock_exponent, "reading takes the clock to the power of minus this longer",
        config::between(0, 1)},
-      {"source", &StatedPower::source, "where the figures come from"}};
+      {"source", &P::source, "where the figures come from"}};
   return list;
 }
 
@@ -121,28 +111,18 @@ BoardUse board_use(const PowerDraw& power, const BoardTime& uncapped) {
   return {at(clock), joules(power, at(clock), clock), clock};
 }
 
-const std::vector<config::Parameter>& power_parameters() {
-  static const std::vector<config::Parameter>& list = fields();
-  return list;
-}
+const std::vector<config::Parameter>& power_parameters() { return power_fields().parameters(); }
 
 PowerDraw read_power_draw(const config::Value& value, Diagnostics& diagnostics) {
   const std::size_t before = diagnostics.list().size();
-  const config::Arguments arguments = config::read_arguments(value, power_parameters(), {}, "power", diagnostics);
-  PowerDraw power;
-  if (diagnostics.list().size() != before) return power;
-  const StatedPower given = fields().read(arguments);
-  power.limit_w = given.limit_w;
-  power.by_limit = !given.idle_w || !given.memory_w;
-  power.idle_w = given.idle_w.value_or(kIdleShare * given.limit_w);
-  power.memory_w = given.memory_w.value_or(kMemoryShare * given.limit_w);
-  power.compute_w = given.compute_w.value_or(kComputeShare * given.limit_w);
-  power.spread = given.spread.value_or(kSpreadByLimit);
-  power.cap_w = given.cap_w;
-  power.clock_exponent = given.clock_exponent;
-  power.memory_core_share = given.memory_core_share;
-  power.memory_clock_exponent = given.memory_clock_exponent;
-  power.source = given.source;
+  const config::Arguments arguments = config::read_arguments(value, power_fields(), {}, "power", diagnostics);
+  if (diagnostics.list().size() != before) return {};
+  PowerDraw power = power_fields().read(arguments);
+  power.by_limit = !arguments.has("idle_w") || !arguments.has("memory_w");
+  if (!arguments.has("idle_w")) power.idle_w = kIdleShare * power.limit_w;
+  if (!arguments.has("memory_w")) power.memory_w = kMemoryShare * power.limit_w;
+  if (!arguments.has("compute_w")) power.compute_w = kComputeShare * power.limit_w;
+  if (!arguments.has("spread")) power.spread = kSpreadByLimit;
   for (const auto& [key, lower, upper] :
        {std::tuple{"idle_w", power.idle_w, power.memory_w}, {"memory_w", power.memory_w, power.compute_w}})
     if (lower > upper)
