@@ -55,7 +55,7 @@ struct DrawnLengths {
 struct ServeExperiment {
   std::string file;
   spec::ConfigText config;  // the config, with --set applied
-  std::uint64_t seed = 1;
+  std::uint64_t seed = spec::kDefaultSeed;
   std::shared_ptr<const arrivals::ArrivalProcess> arrivals;
   bool counts_requests = false;     // the config sets the number of requests; otherwise the run chooses it
   std::size_t chosen_requests = 0;  // number of requests that the run chose; 0: it did not choose

@@ -17,92 +17,59 @@ namespace specsim::load {
 
 namespace {
 
-using config::Parameter;
-using config::Type;
+using config::elsewhere, config::required, config::Value;
 
-constexpr const char* kDefaultSeed = "20260117";
-
-const std::vector<Parameter>& top_parameters() {
-  static const std::vector<Parameter> parameters = {
-      {"experiment", Type::text, "serve", "name of the experiment", {}, {}},
-      {"description", Type::text, "", "purpose of the experiment", {}, {}},
-      {"seed", Type::integer, kDefaultSeed, "seed of all random numbers", config::between(0, 9.2e18), {}},
-      {"serve", Type::value, {}, "the server and its clients", {}, {}},
-      {"cost", Type::value, {}, "latency of passes: {model: NAME, ...}, in seconds", {}, {}},
-      {"pair", Type::value, "", "distributions whose rounds are executed, if speculation states no acceptance", {}, {}},
-      {"context", Type::value, "", "how they change along the text", {}, {}},
-      {"decode", Type::value, "", "drafter and verifier of those rounds", {}, {}}};
-  return parameters;
+const config::Fields<ServeExperiment>& top_fields() {
+  static const config::Fields<ServeExperiment> fields = {
+      {"experiment", elsewhere<std::string>, "name of the experiment", config::Default{"serve"}},
+      {"description", elsewhere<std::string>, "purpose of the experiment"},
+      {"seed", &ServeExperiment::seed, "seed of all random numbers", config::between(0, 9.2e18)},
+      {"serve", elsewhere<Value>, "the server and its clients", required},
+      {"cost", elsewhere<Value>, "latency of passes: {model: NAME, ...}, in seconds", required},
+      {"pair", elsewhere<Value>, "distributions whose rounds are executed, if speculation states no acceptance"},
+      {"context", elsewhere<Value>, "how they change along the text"},
+      {"decode", elsewhere<Value>, "drafter and verifier of those rounds"}};
+  return fields;
 }
 
-const std::vector<Parameter>& serve_parameters() {
-  static const std::vector<Parameter> parameters = {
-      {"scheduler", Type::value, "vllm_v1", "how steps are filled with tokens: {kind: NAME, ...}", {}, {}},
-      {"plain_scheduler",
-       Type::value,
-       "{}",
-       "its settings that differ in the server without speculation, such as {async: true}",
-       {},
-       {}},
-      {"kv", Type::value, "{}", "the paged cache", {}, {}},
-      {"arrivals", Type::value, {}, "when requests are sent: {process: NAME, ...}", {}, {}},
-      {"lengths",
-       Type::value,
-       "",
+const config::Fields<ServeExperiment>& serve_fields() {
+  static const config::Fields<ServeExperiment> fields = {
+      {"scheduler", elsewhere<Value>, "how steps are filled with tokens: {kind: NAME, ...}", config::Default{"vllm_v1"}},
+      {"plain_scheduler", elsewhere<Value>, "its settings that differ in the server without speculation, such as {async: true}",
+       config::Default{"{}"}},
+      {"kv", elsewhere<Value>, "the paged cache", config::Default{"{}"}},
+      {"arrivals", elsewhere<Value>, "when requests are sent: {process: NAME, ...}", required},
+      {"lengths", elsewhere<Value>,
        "{prompt: ..., output: ...}, or a workload: sharegpt, azure2023_conv, azure2023_code; used if the arrivals have no "
-       "lengths",
-       {},
-       {}},
-      {"speculation", Type::value, "", "drafting; if omitted, plain decoding", {}, {}},
-      {"replicas", Type::value, "1", "engines, a number or {count, routing}", {}, {}},
-      {"slo", Type::value, "{}", "limits that requests must keep", {}, {}},
-      {"warm_up",
-       Type::text,
-       "0",
+       "lengths"},
+      {"speculation", elsewhere<Value>, "drafting; if omitted, plain decoding"},
+      {"replicas", elsewhere<Value>, "engines, a number or {count, routing}", config::Default{"1"}},
+      {"slo", elsewhere<Value>, "limits that requests must keep", config::Default{"{}"}},
+      {"warm_up", elsewhere<std::string>,
        "first requests that figures exclude: a number, or mser: as many as MSER-5 drops, at most half of them",
-       {},
-       {}},
-      {"metrics",
-       Type::text,
-       "exact",
+       config::Default{"0"}},
+      {"metrics", &ServeExperiment::streamed,
        "exact: all requests are kept; streamed: none is kept after its end, and percentiles have a relative error of 0.5 %",
-       {},
-       {"exact", "streamed"}},
-      {"frontend_ms",
-       Type::number,
-       "0",
+       config::one_of<bool>({{"exact", false}, {"streamed", true}})},
+      {"frontend_ms", elsewhere<double>,
        "time from sending a request to its arrival in the engine's queue: HTTP, tokenisation of the prompt",
-       config::between(0, 1e6),
-       {}},
-      {"horizon_s",
-       Type::number,
-       "",
-       "maximum simulated seconds; if requests are left then, the run counts as unstable",
-       config::between(1e-3, 4e6),
-       {}}};
-  return parameters;
+       config::between(0, 1e6), config::Default{"0"}},
+      {"horizon_s", elsewhere<double>, "maximum simulated seconds; if requests are left then, the run counts as unstable",
+       config::between(1e-3, 4e6)}};
+  return fields;
 }
 
-const std::vector<Parameter>& speculation_parameters() {
-  static const std::vector<Parameter> parameters = {
-      {"policy", Type::value, {}, "how many tokens to draft: {kind: NAME, ...}", {}, {}},
-      {"acceptance",
-       Type::value,
-       "",
+const config::Fields<Speculation>& speculation_fields() {
+  static const config::Fields<Speculation> fields = {
+      {"policy", elsewhere<Value>, "how many tokens to draft: {kind: NAME, ...}", required},
+      {"acceptance", elsewhere<Value>,
        "{position_rates: [...]}, {conditional_rates: [...]}, {alpha: a} or {trace: FILE}; classes of requests may differ; if "
-       "omitted, "
-       "rounds of "
-       "pair and decode, executed",
-       {},
-       {}},
-      {"method",
-       Type::text,
-       "",
+       "omitted, rounds of pair and decode, executed"},
+      {"method", elsewhere<std::string>,
        "the draft: eagle heads and draft_model keep a cache in the same blocks (a model also adds one row per sequence to the "
        "budget), ngram neither computes nor keeps anything; if omitted, as the draft of cost, or eagle if cost has none",
-       {},
-       {"eagle", "draft_model", "ngram"}}};
-  return parameters;
+       config::one_of({"eagle", "draft_model", "ngram"})}};
+  return fields;
 }
 
 std::vector<std::string> preset_names() {
@@ -111,66 +78,53 @@ std::vector<std::string> preset_names() {
   return names;
 }
 
-const std::vector<Parameter>& slo_parameters() {
-  static const std::vector<Parameter> parameters = {
-      {"preset", Type::text, "", "limits by name; the other keys replace single limits", {}, preset_names()},
-      {"ttft_ms", Type::number, "", "time to first token", config::between(0, 1e9), {}},
-      {"tpot_ms", Type::number, "", "time per output token", config::between(0, 1e9), {}},
-      {"e2el_ms", Type::number, "", "end to end", config::between(0, 1e9), {}},
-      {"percentile",
-       Type::number,
-       "",
-       "percentage of requests that must keep each limit; 99 without a preset",
-       config::between(0, 100),
-       {}}};
-  return parameters;
+const config::Fields<serve::Slo>& slo_fields() {
+  static const config::Fields<serve::Slo> fields = {
+      {"preset", elsewhere<std::string>, "limits by name; the other keys replace single limits", config::one_of(preset_names())},
+      {"ttft_ms", &serve::Slo::ttft_ms, "time to first token", config::between(0, 1e9)},
+      {"tpot_ms", &serve::Slo::tpot_ms, "time per output token", config::between(0, 1e9)},
+      {"e2el_ms", &serve::Slo::e2el_ms, "end to end", config::between(0, 1e9)},
+      {"percentile", &serve::Slo::percentile, "percentage of requests that must keep each limit; 99 without a preset",
+       config::between(0, 100), config::optional}};
+  return fields;
 }
 
-const std::vector<Parameter>& length_parameters() {
-  static const std::vector<Parameter> parameters = {
-      {"prompt", Type::value, {}, "tokens of a prompt", {}, {}},
-      {"output", Type::value, {}, "tokens of an output", {}, {}},
-      {"max_tokens",
-       Type::integer,
-       "",
+const config::Fields<DrawnLengths>& length_fields() {
+  static const config::Fields<DrawnLengths> fields = {
+      {"prompt", elsewhere<Value>, "tokens of a prompt", required},
+      {"output", elsewhere<Value>, "tokens of an output", required},
+      {"max_tokens", &DrawnLengths::max_tokens,
        "maximum number of output tokens that requests ask for; the server does not know when a shorter output ends",
-       config::between(1, arrivals::kMostTokens),
-       {}}};
-  return parameters;
+       config::between(1, arrivals::kMostTokens), config::optional}};
+  return fields;
 }
 
-const std::vector<Parameter>& replica_parameters() {
-  static const std::vector<Parameter> parameters = {
-      {"count", Type::integer, "1", "engines", config::between(1, 4096), {}},
-      {"routing", Type::value, "round_robin", "which engine serves a request", {}, {}},
-      {"prefill",
-       Type::integer,
-       "0",
-       "additional engines that only compute prompts, without speculation",
-       config::between(0, 4096),
-       {}},
-      {"link_gb_per_s",
-       Type::number,
-       "50",
-       "rate of the link that carries prompts' caches to the decoding engines, one after the other",
-       config::between(1e-3, 1e6),
-       {}},
-      {"link_ms", Type::number, "0", "its latency", config::between(0, 1e6), {}},
-      {"first_token",
-       Type::text,
-       "prefill",
-       "engine whose first token the client gets: the one that computed the prompt, or, as with vLLM's usual proxy, the one "
-       "that "
+struct ReplicaSection {
+  std::uint32_t count = 1;
+  std::uint32_t prefill = 0;
+  double link_bandwidth = 50e9;  // bytes per second
+  double link_ms = 0.0;
+  bool first_token_of_decode = false;
+  std::optional<double> kv_bytes_per_token;
+};
+
+const config::Fields<ReplicaSection>& replica_fields() {
+  static const config::Fields<ReplicaSection> fields = {
+      {"count", &ReplicaSection::count, "engines", config::between(1, 4096)},
+      {"routing", elsewhere<Value>, "which engine serves a request", config::Default{"round_robin"}},
+      {"prefill", &ReplicaSection::prefill, "additional engines that only compute prompts, without speculation",
+       config::between(0, 4096)},
+      {"link_gb_per_s", &ReplicaSection::link_bandwidth,
+       "rate of the link that carries prompts' caches to the decoding engines, one after the other", config::between(1e-3, 1e6),
+       config::times(1e9)},
+      {"link_ms", &ReplicaSection::link_ms, "its latency", config::between(0, 1e6)},
+      {"first_token", &ReplicaSection::first_token_of_decode,
+       "engine whose first token the client gets: the one that computed the prompt, or, as with vLLM's usual proxy, the one that "
        "decodes, which computes the prompt's last token again",
-       {},
-       {"prefill", "decode"}},
-      {"kv_bytes_per_token",
-       Type::number,
-       "",
-       "size of a prompt's cache, if the cost model does not have it",
-       config::between(1, 1e9),
-       {}}};
-  return parameters;
+       config::one_of<bool>({{"prefill", false}, {"decode", true}})},
+      {"kv_bytes_per_token", &ReplicaSection::kv_bytes_per_token, "size of a prompt's cache, if the cost model does not have it",
+       config::between(1, 1e9)}};
+  return fields;
 }
 
 // {SELECTOR: NAME, ...} from a registry, or the name alone.
@@ -329,8 +283,7 @@ Speculation read_speculation(const config::Value& value, const config::Value& co
                              const cost::CostModel* cost, Diagnostics& diagnostics) {
   Speculation speculation;
   const std::size_t before = diagnostics.list().size();
-  const config::Arguments arguments =
-      config::read_arguments(value, speculation_parameters(), {}, "serve.speculation", diagnostics);
+  const config::Arguments arguments = config::read_arguments(value, speculation_fields(), {}, "serve.speculation", diagnostics);
   if (diagnostics.list().size() != before) return speculation;
   const config::Choice<serve::ServerPolicyEntry> choice =
       choose(serve::server_policies(), arguments.value("policy"), "kind", "serve.speculation.policy", diagnostics);
@@ -395,12 +348,12 @@ Speculation read_speculation(const config::Value& value, const config::Value& co
 }
 
 // The link from prompt engines to decoding engines.
-void read_link(const config::Arguments& replicas, const serve::SchedulerEntry* scheduler, ServeExperiment& experiment,
-               Diagnostics& diagnostics) {
+void read_link(const config::Arguments& replicas, const ReplicaSection& own, const serve::SchedulerEntry* scheduler,
+               ServeExperiment& experiment, Diagnostics& diagnostics) {
   if (scheduler != nullptr && *scheduler->not_apart != '\0')
     diagnostics.add(replicas.where("prefill"), fmt::format("prefill is set with scheduler {}, allowed: another one, since {}",
                                                            scheduler->info.name, scheduler->not_apart));
-  double bytes = replicas.has("kv_bytes_per_token") ? replicas.number("kv_bytes_per_token") : 0.0;
+  double bytes = own.kv_bytes_per_token.value_or(0.0);
   if (bytes == 0.0 && experiment.cost) {
     const auto none = experiment.cost->memory_budget({1.0, 0.0}, 0, cost::Kept::target);
     const auto many = experiment.cost->memory_budget({1.0, 1e6}, 0, cost::Kept::target);
@@ -410,19 +363,20 @@ void read_link(const config::Arguments& replicas, const serve::SchedulerEntry* s
     diagnostics.add(
         replicas.where("prefill"),
         "the cost model does not have the size of a token's cache, allowed: kv_bytes_per_token, or the cost model roofline");
-  experiment.link_ps_per_token = arrivals::kPicosecondsPerSecond * bytes / (1e9 * replicas.number("link_gb_per_s"));
-  experiment.link_latency = std::llround(1e-3 * arrivals::kPicosecondsPerSecond * replicas.number("link_ms"));
-  experiment.first_token_of_decode = replicas.text("first_token") == "decode";
+  experiment.link_ps_per_token = arrivals::kPicosecondsPerSecond * bytes / own.link_bandwidth;
+  experiment.link_latency = std::llround(1e-3 * arrivals::kPicosecondsPerSecond * own.link_ms);
+  experiment.first_token_of_decode = own.first_token_of_decode;
 }
 
 void read_replicas(const config::Value& value, const serve::SchedulerEntry* scheduler, ServeExperiment& experiment,
                    Diagnostics& diagnostics) {
   const config::Value named = config::spelled_out(value, "count");
   const std::size_t before = diagnostics.list().size();
-  const config::Arguments arguments = config::read_arguments(named, replica_parameters(), {}, "serve.replicas", diagnostics);
+  const config::Arguments arguments = config::read_arguments(named, replica_fields(), {}, "serve.replicas", diagnostics);
   if (diagnostics.list().size() != before) return;
-  experiment.replicas = static_cast<std::uint32_t>(arguments.integer("count"));
-  experiment.prefill_engines = static_cast<std::uint32_t>(arguments.integer("prefill"));
+  const ReplicaSection own = replica_fields().read(arguments);
+  experiment.replicas = own.count;
+  experiment.prefill_engines = own.prefill;
   const cost::Deployment* const deployment = experiment.cost ? experiment.cost->deployment() : nullptr;
   if (deployment != nullptr && deployment->target && deployment->target->expert_parallel > 1.0) {
     const double sharing = deployment->target->expert_parallel;
@@ -434,7 +388,7 @@ void read_replicas(const config::Value& value, const serve::SchedulerEntry* sche
               "0, since engines that share experts step together",
               experiment.replicas, experiment.prefill_engines, sharing, sharing));
   }
-  if (experiment.prefill_engines > 0) read_link(arguments, scheduler, experiment, diagnostics);
+  if (experiment.prefill_engines > 0) read_link(arguments, own, scheduler, experiment, diagnostics);
   const config::Choice<serve::RoutingEntry> routing =
       choose(serve::routings(), arguments.value("routing"), "kind", "serve.replicas.routing", diagnostics);
   if (routing.entry != nullptr) experiment.routing = routing.entry->make(routing.arguments, diagnostics);
@@ -488,17 +442,11 @@ serve::Slo read_slo(const config::Value& value, Diagnostics& diagnostics) {
   serve::Slo slo;
   const config::Value named = config::spelled_out(value, "preset");
   const std::size_t before = diagnostics.list().size();
-  const config::Arguments arguments = config::read_arguments(named, slo_parameters(), {}, "serve.slo", diagnostics);
+  const config::Arguments arguments = config::read_arguments(named, slo_fields(), {}, "serve.slo", diagnostics);
   if (diagnostics.list().size() != before) return slo;
   if (const SloPreset* const preset = arguments.has("preset") ? find_slo_preset(arguments.text("preset")) : nullptr)
     slo = preset->slo;
-  const auto replace = [&](const char* name, std::optional<double>& limit) {
-    if (arguments.has(name)) limit = arguments.number(name);
-  };
-  replace("ttft_ms", slo.ttft_ms);
-  replace("tpot_ms", slo.tpot_ms);
-  replace("e2el_ms", slo.e2el_ms);
-  if (arguments.has("percentile")) slo.percentile = arguments.number("percentile");
+  slo_fields().read(arguments, slo);
   if (arguments.has("percentile") && !slo.any())
     diagnostics.add(arguments.where("percentile"),
                     "percentile is set without a limit, allowed: with ttft_ms, tpot_ms or e2el_ms, or a preset");
@@ -509,14 +457,14 @@ serve::Slo read_slo(const config::Value& value, Diagnostics& diagnostics) {
 
 const std::vector<spec::SectionInfo>& serve_sections() {
   static const std::vector<spec::SectionInfo> sections = {
-      {"(top level of specsim serve)", "a server's config", top_parameters()},
-      {"serve", "the server and its clients", serve_parameters()},
+      {"(top level of specsim serve)", "a server's config", top_fields()},
+      {"serve", "the server and its clients", serve_fields()},
       {"serve.kv", "the paged cache; if omitted, memory is unlimited", serve::kv_parameters()},
       {"serve.kv.host", "the second tier of the prefix cache, for vllm_v1 and sglang", serve::host_parameters()},
-      {"serve.lengths", "lengths of requests, if the arrivals have none", length_parameters()},
-      {"serve.speculation", "drafting", speculation_parameters()},
-      {"serve.replicas", "engines that share one queue of clients", replica_parameters()},
-      {"serve.slo", "limits that requests must keep", slo_parameters()}};
+      {"serve.lengths", "lengths of requests, if the arrivals have none", length_fields()},
+      {"serve.speculation", "drafting", speculation_fields()},
+      {"serve.replicas", "engines that share one queue of clients", replica_fields()},
+      {"serve.slo", "limits that requests must keep", slo_fields()}};
   return sections;
 }
 
@@ -525,10 +473,10 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
   experiment.file = file;
   experiment.config = spec::text_of(config);
   const std::size_t before = diagnostics.list().size();
-  const config::Arguments top = config::read_arguments(config, top_parameters(), {}, "config", diagnostics);
+  const config::Arguments top = config::read_arguments(config, top_fields(), {}, "config", diagnostics);
   if (diagnostics.list().size() != before) return experiment;
-  experiment.seed = static_cast<std::uint64_t>(top.integer("seed"));
-  const config::Arguments serve = config::read_arguments(top.value("serve"), serve_parameters(), {}, "serve", diagnostics);
+  top_fields().read(top, experiment);
+  const config::Arguments serve = config::read_arguments(top.value("serve"), serve_fields(), {}, "serve", diagnostics);
   if (diagnostics.list().size() != before) return experiment;
 
   const config::Choice<serve::SchedulerEntry> chosen =
@@ -570,11 +518,10 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
     const config::Value lengths =
         serve.has("lengths") ? arrivals::named_lengths(serve.value("lengths"), diagnostics) : config::map({}, serve.where());
     if (diagnostics.list().size() != before_lengths) return experiment;
-    const config::Arguments arguments = config::read_arguments(lengths, length_parameters(), {}, "serve.lengths", diagnostics);
+    const config::Arguments arguments = config::read_arguments(lengths, length_fields(), {}, "serve.lengths", diagnostics);
     if (diagnostics.list().size() == before_lengths) {
-      DrawnLengths drawn;
+      DrawnLengths drawn = length_fields().read(arguments);
       drawn.prompts = arrivals::read_lengths(arguments.value("prompt"), "prompt", diagnostics);
-      if (arguments.has("max_tokens")) drawn.max_tokens = static_cast<std::uint32_t>(arguments.integer("max_tokens"));
       drawn.outputs = arrivals::read_lengths(arguments.value("output"), "output", diagnostics);
       if (!arrivals.entry->brings_lengths) {
         experiment.lengths = std::move(drawn);
@@ -603,7 +550,7 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
   experiment.slo = read_slo(serve.value("slo"), diagnostics);
   experiment.frontend = std::llround(1e-3 * arrivals::kPicosecondsPerSecond * serve.number("frontend_ms"));
   if (serve.has("horizon_s")) experiment.horizon = std::llround(arrivals::kPicosecondsPerSecond * serve.number("horizon_s"));
-  experiment.streamed = serve.text("metrics") == "streamed";
+  serve_fields().read(serve, experiment);
   if (experiment.streamed && diagnostics.list().size() == before) check_streamed(experiment, serve.where("metrics"), diagnostics);
   return experiment;
 }

@@ -144,7 +144,7 @@ void add_workload_options(CommandLine& line, WorkloadOptions& options) {
 }
 
 config::Interval workload_interval(const std::string& key) {
-  const auto& parameters = spec::workload_parameters();
+  const auto& parameters = spec::workload_fields().parameters();
   return std::find_if(parameters.begin(), parameters.end(), [&](const auto& own) { return own.name == key; })->interval;
 }
 

@@ -24,6 +24,8 @@
 
 namespace specsim::spec {
 
+constexpr std::uint64_t kDefaultSeed = 20260117;
+
 // A part that the config chose: its registry entry, its checked arguments, and the object made from them.
 template <class Entry, class Part>
 struct Chosen {
@@ -103,8 +105,8 @@ struct Cell {
   std::size_t index = 0;                                  // within its experiment: row of the grid, last axis fastest
   std::vector<std::pair<std::string, std::string>> axes;  // path, value
   Places places;
-  std::uint64_t seed = 0;
-  std::uint64_t rounds = 0;
+  std::uint64_t seed = kDefaultSeed;
+  std::uint64_t rounds = 1000000;
   int vocab = 0;
   std::uint32_t sequence_rounds = 64;                      // rounds of each independent sequence, if there are no requests
   std::shared_ptr<const families::ContextModel> contexts;  // the pairs of distributions, and how they change along the text

@@ -2,7 +2,7 @@
 
 #include "sim/experiments/spec/acceptance_lengths.h"
 #include "sim/foundation/base/token.h"
-#include "sim/foundation/config/arguments.h"
+#include "sim/foundation/config/fields.h"
 #include "sim/hardware/presets/presets.h"
 
 #include <fmt/format.h>
@@ -44,53 +44,38 @@ constexpr std::array kForms = {FormKey{"acceptance", Form::by_rank, "acceptance"
                                FormKey{"by_context", Form::contexts, "by_context"}};
 constexpr const char* kFormNames = "acceptance, top_k, rates, mean_acceptance_length, mean_accepted and by_context";
 
-const std::vector<config::Parameter>& table_parameters() {
-  using config::Type;
-  static const std::vector<config::Parameter> list = {
-      {"acceptance",
-       Type::value,
-       "",
-       "by depth, and by rank if it is a table: each rank alone, given that its parent is accepted",
-       {},
-       {}},
-      {"top_k", Type::value, "", "by depth and rank: the likeliest 1, 2, ... tokens together", {}, {}},
-      {"rates", Type::value, "", "by depth: P(the position is reached)", {}, {}},
-      {"mean_acceptance_length",
-       Type::value,
-       "",
+const config::Fields<AcceptanceTable>& table_fields() {
+  using T = AcceptanceTable;
+  using config::elsewhere;
+  static const config::Fields<T> fields = {
+      {"acceptance", elsewhere<Value>,
+       "by depth, and by rank if it is a table: each rank alone, given that its parent is accepted"},
+      {"top_k", elsewhere<Value>, "by depth and rank: the likeliest 1, 2, ... tokens together"},
+      {"rates", elsewhere<Value>, "by depth: P(the position is reached)"},
+      {"mean_acceptance_length", elsewhere<Value>,
        "mean tokens per round, the target's own included (SGLang's accept length), at draft_length; for several draft lengths a "
-       "list",
-       {},
-       {}},
-      {"mean_accepted",
-       Type::value,
-       "",
+       "list"},
+      {"mean_accepted", elsewhere<Value>,
        "mean drafted tokens that a round accepts, the target's own not included, at draft_length; for several draft lengths a "
-       "list",
-       {},
-       {}},
-      {"by_context", Type::value, "", "a list of maps: {context: TOKENS} with one of these, a number per position", {}, {}},
-      {"draft_length", Type::value, "", "draft length of mean_acceptance_length or mean_accepted, or a list of them", {}, {}},
-      {"selection",
-       Type::text,
-       "",
+       "list"},
+      {"by_context", elsewhere<Value>, "a list of maps: {context: TOKENS} with one of these, a number per position"},
+      {"draft_length", elsewhere<Value>, "draft length of mean_acceptance_length or mean_accepted, or a list of them"},
+      {"selection", elsewhere<std::string>,
        "how drafts were chosen, as drafter chain's: argmax, the likeliest tokens, or sampled, drawn ones",
-       {},
-       {"sampled", "argmax"}},
-      {"depths", Type::integer, "", "depth down to which the last row holds", config::between(1, kMaxDraftLength), {}},
-      {"draft", Type::text, "", "the draft: a model, or none", {}, {}},
-      {"target", Type::text, "", "the target: a model", {}, {}},
-      {"tensor_parallel", Type::integer, "1", "GPUs that target and draft are split over", config::between(1, 64), {}},
-      {"one_pass", Type::boolean, "false", "one draft pass guesses all positions", {}, {}},
-      {"pair", Type::text, "", "target and draft", {}, {}},
-      {"text", Type::text, "", "what was decoded", {}, {}},
-      {"temperature", Type::text, "", "temperature of decoding; unknown if the source does not state it", {}, {}},
-      {"note", Type::text, "", "how to interpret the figures", {}, {}},
-      {"source", Type::text, "", "publication of the figures", {}, {}},
-      {"unverified", Type::boolean, "false", "one report, not repeated", {}, {}},
-      {"aliases", Type::value_list, "", "other names of a built-in table", {}, {}},
-  };
-  return list;
+       config::one_of({"sampled", "argmax"})},
+      {"depths", elsewhere<std::int64_t>, "depth down to which the last row holds", config::between(1, kMaxDraftLength)},
+      {"draft", &T::draft, "the draft: a model, or none"},
+      {"target", &T::target, "the target: a model"},
+      {"tensor_parallel", &T::tensor_parallel, "GPUs that target and draft are split over", config::between(1, 64)},
+      {"one_pass", &T::one_pass, "one draft pass guesses all positions"},
+      {"pair", elsewhere<std::string>, "target and draft"},
+      {"text", elsewhere<std::string>, "what was decoded"},
+      {"temperature", &T::temperature, "temperature of decoding; unknown if the source does not state it"},
+      {"note", &T::note, "how to interpret the figures"},
+      {"source", &T::source, "publication of the figures"},
+      {"unverified", &T::unverified, "one report, not repeated"},
+      {"aliases", elsewhere<std::vector<std::string>>, "other names of a built-in table"}};
+  return fields;
 }
 
 // Reads 0.79, or 79% as in many tables.
@@ -264,8 +249,8 @@ std::string AcceptanceTable::origin() const {
 AcceptanceTable read_acceptance_table(const Value& value, Contexts contexts) {
   Diagnostics diagnostics;
   const config::Arguments file =
-      config::read_arguments(value.is_map() ? value : config::map({{kForms.front().key, value}}, value.where), table_parameters(),
-                             {}, "a table of acceptance", diagnostics);
+      config::read_arguments(value.is_map() ? value : config::map({{kForms.front().key, value}}, value.where), table_fields(), {},
+                             "a table of acceptance", diagnostics);
   diagnostics.throw_if_any();
   const FormKey& form = form_of(file);
   const Value& table = file.value(form.key);
@@ -291,20 +276,12 @@ AcceptanceTable read_acceptance_table(const Value& value, Contexts contexts) {
     throw BadInput(table.where, fmt::format("{} is {}, allowed: a list with an entry for each depth, of a number or a list of "
                                             "numbers by rank",
                                             form.key, config::description_of_found(table)));
-  AcceptanceTable made{.acceptance = {},
-                       .about = about(file),
-                       .note = file.text("note"),
-                       .source = file.text("source"),
-                       .unverified = file.boolean("unverified"),
-                       .draft = file.text("draft"),
-                       .draft_where = file.where("draft"),
-                       .target = file.text("target"),
-                       .target_where = file.where("target"),
-                       .tensor_parallel = file.integer("tensor_parallel"),
-                       .one_pass = file.boolean("one_pass"),
-                       .temperature = file.text("temperature"),
-                       .temperature_where = file.has("temperature") ? file.where("temperature") : value.where,
-                       .where = table.where};
+  AcceptanceTable made = table_fields().read(file);
+  made.about = about(file);
+  made.draft_where = file.where("draft");
+  made.target_where = file.where("target");
+  made.temperature_where = file.where("temperature");
+  made.where = table.where;
   add_selection(made, file, form);
   if (by_context)
     add_contexts(made, table);

@@ -262,20 +262,17 @@ void read_placement(const Value& section, const config::Arguments& workload, Cel
   const auto [entry, own, where] = config::choose(placement::placements(), section, "kind", "placement", diagnostics, {"shrink"});
   if (const Value* shrink = section.find("shrink")) {
     const Value alone = config::map({{"shrink", *shrink}}, section.where);
-    setting.shrink = config::read_arguments(alone, {shrink_parameter()}, {}, "placement", diagnostics).boolean("shrink");
+    const config::Fields<placement::PlacedBatch> fields = {shrink_field()};
+    fields.read(config::read_arguments(alone, fields, {}, "placement", diagnostics), setting);
   }
   if (entry == nullptr || !diagnostics.empty()) return;
   setting.placement = entry->make(own, diagnostics);
-  setting.batch = static_cast<std::uint64_t>(workload.integer("batch"));
-  setting.prompt_tokens =
-      static_cast<std::uint64_t>(workload.has("prompt_tokens") ? workload.integer("prompt_tokens")
-                                                               : std::max<std::int64_t>(workload.integer("context_length"), 1));
+  workload_fields().read(workload, setting);
+  if (!workload.has("prompt_tokens"))
+    setting.prompt_tokens = static_cast<std::uint64_t>(std::max<std::int64_t>(workload.integer("context_length"), 1));
   const std::uint64_t request_tokens = cell.contexts != nullptr ? cell.contexts->process->shape().request_tokens : 0;
-  constexpr std::uint64_t kOutputTokens = 128;
-  setting.output_tokens = workload.has("output_tokens") ? static_cast<std::uint64_t>(workload.integer("output_tokens"))
-                          : request_tokens > 0          ? std::min(kOutputTokens, request_tokens)
-                                                        : kOutputTokens;
-  setting.end_token_rate = workload.number("end_token_rate");
+  if (!workload.has("output_tokens") && request_tokens > 0)
+    setting.output_tokens = std::min(setting.output_tokens, request_tokens);
   setting.vocab = cell.vocab;
   const cost::Deployment* deployment = cell.cost_choice ? cell.cost().deployment() : nullptr;
   if (deployment != nullptr && deployment->draft)
@@ -343,13 +340,12 @@ void read_placement(const Value& section, const config::Arguments& workload, Cel
 }
 
 config::Arguments read_workload(const Value& section, Diagnostics& diagnostics) {
-  return config::read_arguments(section, workload_parameters(), {}, "workload", diagnostics);
+  return config::read_arguments(section, workload_fields(), {}, "workload", diagnostics);
 }
 
 TheoryChoice read_theory(const Value& section, const Cell* cell, Diagnostics& diagnostics) {
-  const config::Arguments theory = config::read_arguments(section, theory_parameters(), {}, "theory", diagnostics);
-  const std::string& name = theory.text("name");
-  const bool expect_refuted = theory.text("expect") == "refuted";
+  const config::Arguments theory = config::read_arguments(section, theory_fields(), {}, "theory", diagnostics);
+  const auto [name, expect_refuted] = theory_fields().read(theory);
   const theory::ClosedForm* form = theory::find_closed_form(name);
   if (form == nullptr && expect_refuted)
     diagnostics.add(theory.where("expect"),
@@ -447,7 +443,6 @@ std::string simulation_key(const Value& config, const Cell& cell) {
 
 void read_name(const config::Arguments& top, Cell& cell, Diagnostics& diagnostics) {
   if (!top.has("experiment")) return;
-  cell.experiment = top.text("experiment");
   if (cell.experiment.find_first_of(",\"\n\r") != std::string::npos)
     diagnostics.add(top.where("experiment"),
                     fmt::format("experiment is {}, allowed: a name without commas, quotes and line breaks",
@@ -458,19 +453,15 @@ void read_name(const config::Arguments& top, Cell& cell, Diagnostics& diagnostic
 }  // namespace
 
 Cell read_cell(const Value& config, ReadCache& cache, Diagnostics& diagnostics) {
-  Cell cell;
-  const config::Arguments top = config::read_arguments(config, top_parameters(), {}, "the config", diagnostics);
+  const config::Arguments top = config::read_arguments(config, top_fields(), {}, "the config", diagnostics);
+  Cell cell = top_fields().read(top);
   read_name(top, cell, diagnostics);
   cell.places = places_of(config);
-  cell.seed = static_cast<std::uint64_t>(top.integer("seed"));
-  cell.rounds = static_cast<std::uint64_t>(top.integer("rounds"));
 
   static const Value nothing;
   const Value* pair = config.find("pair");
   if (pair != nullptr) {
-    const config::Arguments arguments = config::read_arguments(*pair, pair_parameters(), {}, "pair", diagnostics);
-    if (arguments.has("vocab")) cell.vocab = static_cast<int>(arguments.integer("vocab"));
-    if (arguments.has("assumed")) cell.assumed_acceptance = arguments.boolean("assumed");
+    pair_fields().read(config::read_arguments(*pair, pair_fields(), {}, "pair", diagnostics), cell);
   }
   read_context(top.value("context"), pair != nullptr ? *pair : nothing, cache, cell, diagnostics);
 

@@ -81,7 +81,7 @@ std::string position_verifiers() {
 
 MethodParts read_method(const Value& decode, Diagnostics& diagnostics) {
   MethodParts parts;
-  const config::Arguments arguments = config::read_arguments(decode, decode_parameters(), {}, "decode", diagnostics);
+  const config::Arguments arguments = config::read_arguments(decode, decode_fields(), {}, "decode", diagnostics);
   if (arguments.has("drafter")) {
     config::Choice<draft::DrafterEntry> drafter = config::choose(
         draft::drafters(), config::spelled_out(arguments.value("drafter"), "kind"), "kind", "decode.drafter", diagnostics);

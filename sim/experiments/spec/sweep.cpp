@@ -1,6 +1,6 @@
 #include "sim/experiments/spec/sweep.h"
 
-#include "sim/foundation/config/arguments.h"
+#include "sim/foundation/config/fields.h"
 
 #include <fmt/format.h>
 
@@ -17,26 +17,27 @@ Value number_at(const Location& where, double x) {
   return config::scalar(x == std::floor(x) && std::abs(x) < 1e15 ? fmt::format("{:.0f}", x) : fmt::format("{}", x), where);
 }
 
+struct Range {
+  double from = 0.0;
+  double to = 0.0;
+  std::optional<double> step;
+  std::optional<std::int64_t> count;
+  bool log = false;
+};
+
 std::vector<Value> read_range(const std::string& path, const Value& range, Diagnostics& diagnostics) {
-  static const std::vector<config::Parameter> parameters = {
-      {"from", config::Type::number, {}, "first value", {}, {}},
-      {"to", config::Type::number, {}, "last value, included if a step lands on it", {}, {}},
-      {"step",
-       config::Type::number,
-       "",
-       "difference of neighbours (scale linear) or their ratio (scale log)",
-       config::above(0),
-       {}},
-      {"count", config::Type::integer, "", "number of values, both ends included", config::between(1, kMaxCells), {}},
-      {"scale", config::Type::text, "linear", "", {}, {"linear", "log"}}};
+  static const config::Fields<Range> fields = {
+      {"from", &Range::from, "first value", config::required},
+      {"to", &Range::to, "last value, included if a step lands on it", config::required},
+      {"step", &Range::step, "difference of neighbours (scale linear) or their ratio (scale log)", config::above(0)},
+      {"count", &Range::count, "number of values, both ends included", config::between(1, kMaxCells)},
+      {"scale", &Range::log, "", config::one_of<bool>({{"linear", false}, {"log", true}})}};
   const std::size_t before = diagnostics.list().size();
-  const config::Arguments arguments = config::read_arguments(range, parameters, {}, "range of " + path, diagnostics);
+  const config::Arguments arguments = config::read_arguments(range, fields, {}, "range of " + path, diagnostics);
   if (diagnostics.list().size() != before) return {};
-  const double from = arguments.number("from");
-  const double to = arguments.number("to");
-  const bool log = arguments.text("scale") == "log";
-  const bool by_step = arguments.has("step");
-  if (by_step == arguments.has("count")) {
+  const auto [from, to, asked_step, asked_count, log] = fields.read(arguments);
+  const bool by_step = asked_step.has_value();
+  if (by_step == asked_count.has_value()) {
     diagnostics.add(range.where, fmt::format("range of {} has {}, allowed: exactly one of step and count", path,
                                              by_step ? "both step and count" : "neither step nor count"));
     return {};
@@ -53,7 +54,7 @@ std::vector<Value> read_range(const std::string& path, const Value& range, Diagn
   }
   std::vector<Value> values;
   if (by_step) {
-    const double step = arguments.number("step");
+    const double step = *asked_step;
     if (log && step <= 1.0) {
       diagnostics.add(arguments.where("step"), fmt::format("step is {}, allowed: a ratio above 1 on a log scale", step));
       return {};
@@ -66,7 +67,7 @@ std::vector<Value> read_range(const std::string& path, const Value& range, Diagn
     const auto count = static_cast<int>(std::floor(span + 1e-9)) + 1;
     for (int i = 0; i < count; ++i) values.push_back(number_at(range.where, log ? from * std::pow(step, i) : from + i * step));
   } else {
-    const std::int64_t count = arguments.integer("count");
+    const std::int64_t count = *asked_count;
     if (count == 1 && from < to) {
       diagnostics.add(arguments.where("count"),
                       fmt::format("count is 1, allowed: at least 2 from {} to {}, both included", from, to));
