@@ -31,13 +31,13 @@ struct Deployment {
   std::optional<ModelShape> target;
   std::optional<ModelShape> draft;  // none: no model drafts
   Engine engine;
-  std::string kernels = "automatic";    // engine whose measured kernels run: one of kernel_choices()
-  std::string attention = "automatic";  // how attention of several tokens reads the cache: one of attention_kernels()
-  bool host_time_unknown = false;       // the engine's host time per round depends on the method, and no method was named
-  std::optional<double> memory_share;   // of the GPU's memory; none: what the engine's rules leave
-  std::optional<double>
-      quantized_efficiency;               // share of a plain kernel's bandwidth that narrow weights reach; none: the engine's
-  std::optional<DraftPlace> draft_place;  // none: the draft runs on the target's GPUs
+  std::string kernels = "automatic";        // engine whose measured kernels run: one of kernel_choices()
+  std::string attention = "automatic";      // how attention of several tokens reads the cache: one of attention_kernels()
+  bool host_time_unknown = false;           // the engine's host time per round depends on the method, and no method was named
+  std::optional<double> memory_share = {};  // of the GPU's memory; none: what the engine's rules leave
+  // share of a plain kernel's bandwidth that narrow weights reach; none: the engine's
+  std::optional<double> quantized_efficiency = {};
+  std::optional<DraftPlace> draft_place = {};  // none: the draft runs on the target's GPUs
 };
 
 // The draft on its own GPU, as passes of the draft see it. Only for a deployment with draft_place.

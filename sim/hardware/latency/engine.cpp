@@ -16,9 +16,6 @@ namespace specsim::cost {
 
 namespace {
 
-using config::Parameter;
-using config::Type;
-
 constexpr double kMostLayers = 1000.0;
 // limit of plausibility: no engine takes a second for a step, so larger figures are in other units
 constexpr double kMostMicroseconds = 1e6;
@@ -100,10 +97,29 @@ const config::Fields<KernelRule>& rule_fields() {
   return fields;
 }
 
+config::Fields<HostTime> host_fields() {
+  std::vector<config::Declaration<HostTime>> list;
+  for (const HostFigure& one : host_figures())
+    list.emplace_back(one.key, one.figure, one.summary, config::between(0, kMostMicroseconds));
+  return config::Fields<HostTime>(list);
+}
+
 const config::Fields<Engine>& engine_fields() {
   using E = Engine;
+  using config::elsewhere, config::Value;
   const config::Interval few = config::between(0, 100);
   static const config::Fields<E> fields = {
+      {"preset", elsewhere<std::string>, "an engine's name or file; the other keys override its values"},
+      {"aliases", elsewhere<std::vector<std::string>>, "further names"},
+      {"methods", elsewhere<Value>,
+       "drafters and verifiers that its program supports, which compare marks: {drafters: [chain, ...], verifiers: [token, ...], "
+       "draws: true, trees: [tree_dynamic], tree_verifiers: [tree_point_mass]}; {}: not stated",
+       config::Default{"{}"}},
+      {"tuned", elsewhere<Value>,
+       "factors learned from runs of one server, as specsim tune writes them: {factors: ..., covariance: ...}"},
+      {"proposals", elsewhere<Value>,
+       "by method: a round's proposing and checking, in layers of a pass without a graph (host_us_per_layer)",
+       config::Default{"{}"}},
       {"name", &E::name, "the engine's name in words"},
       {"source", &E::source, "where the figures come from", config::required},
       {"graphs", &E::graphs, "passes are captured, and padded to 1, 2, 4, 8, 16, 24, ... rows", config::required},
@@ -152,81 +168,41 @@ const config::Fields<Engine>& engine_fields() {
       {"switch_share", &E::switch_share,
        "share of a link's rate that all-reduces in the switch between GPUs reach (NVLink 4 and later); 0: not used",
        config::between(0, 2)},
-      {"largest_graph", &E::largest_graph, "rows of the largest captured graph", config::between(1, 1e6), config::whole}};
+      {"largest_graph", &E::largest_graph, "rows of the largest captured graph", config::between(1, 1e6), config::whole},
+      {&E::host, host_fields()}};
   return fields;
 }
 
-std::vector<std::string> read_names(const config::Arguments& a, const std::string& key, std::map<std::string, Location>& places,
-                                    Diagnostics& diagnostics) {
-  std::vector<std::string> names;
-  if (!a.has(key)) return names;
-  for (const config::Value& item : a.value(key).items)
-    if (const std::optional<std::string> name = config::read_text(item, key, diagnostics)) {
-      names.push_back(*name);
-      places.emplace(*name, item.where);
-    }
-  return names;
-}
-
 EngineMethods read_methods(const config::Value& value, Diagnostics& diagnostics) {
-  static const std::vector<Parameter> parameters = {
-      {"drafters", Type::value_list, {}, "drafters of chains", {}, {}},
-      {"verifiers", Type::value_list, {}, "verifiers of chains", {}, {}},
-      {"draws",
-       Type::boolean,
-       "false",
-       "chains can be drawn from the draft's distribution, not only chosen as its likeliest tokens",
-       {},
-       {}},
-      {"trees", Type::value_list, "", "drafters of trees", {}, {}},
-      {"tree_verifiers", Type::value_list, "", "verifiers of trees", {}, {}}};
-  EngineMethods methods;
-  if (value.is_map() && value.fields.empty()) return methods;
+  using M = EngineMethods;
+  using config::elsewhere, config::required;
+  using Names = std::vector<std::string>;
+  static const config::Fields<M> fields = {
+      {"drafters", elsewhere<Names>, "drafters of chains", required},
+      {"verifiers", elsewhere<Names>, "verifiers of chains", required},
+      {"draws", &M::draws, "chains can be drawn from the draft's distribution, not only chosen as its likeliest tokens"},
+      {"trees", elsewhere<Names>, "drafters of trees"},
+      {"tree_verifiers", elsewhere<Names>, "verifiers of trees"}};
+  if (value.is_map() && value.fields.empty()) return {};
   const std::size_t before = diagnostics.list().size();
-  const config::Arguments a = config::read_arguments(value, parameters, {}, "methods", diagnostics);
-  if (diagnostics.list().size() != before) return methods;
-  methods.drafters = read_names(a, "drafters", methods.places, diagnostics);
-  methods.verifiers = read_names(a, "verifiers", methods.places, diagnostics);
-  methods.draws = a.boolean("draws");
-  methods.trees = read_names(a, "trees", methods.places, diagnostics);
-  methods.tree_verifiers = read_names(a, "tree_verifiers", methods.places, diagnostics);
+  const config::Arguments a = config::read_arguments(value, fields, {}, "methods", diagnostics);
+  if (diagnostics.list().size() != before) return {};
+  M methods = fields.read(a);
+  for (const auto& [key, names] : {std::pair{"drafters", &M::drafters},
+                                   {"verifiers", &M::verifiers},
+                                   {"trees", &M::trees},
+                                   {"tree_verifiers", &M::tree_verifiers}})
+    for (const config::Value& item : a.value(key).items)
+      if (config::read_text(item, key, diagnostics)) {
+        (methods.*names).push_back(item.text);
+        methods.places.emplace(item.text, item.where);
+      }
   return methods;
 }
 
 }  // namespace
 
-const std::vector<Parameter>& engine_parameters() {
-  static const std::vector<Parameter> parameters = [] {
-    std::vector<Parameter> list = {
-        {"preset", Type::text, "", "an engine's name or file; the other keys override its values", {}, {}},
-        {"aliases", Type::value_list, "", "further names", {}, {}},
-        {"methods",
-         Type::value,
-         "{}",
-         "drafters and verifiers that its program supports, which compare marks: {drafters: [chain, ...], verifiers: [token, "
-         "...], draws: true, trees: [tree_dynamic], tree_verifiers: [tree_point_mass]}; {}: not stated",
-         {},
-         {}},
-        {"tuned",
-         Type::value,
-         "",
-         "factors learned from runs of one server, as specsim tune writes them: {factors: ..., covariance: ...}",
-         {},
-         {}},
-        {"proposals",
-         Type::value,
-         "{}",
-         "by method: a round's proposing and checking, in layers of a pass without a graph (host_us_per_layer)",
-         {},
-         {}}};
-    const std::vector<Parameter>& own = engine_fields();
-    list.insert(list.end(), own.begin(), own.end());
-    for (const HostFigure& figure : host_figures())
-      list.push_back({figure.key, Type::number, "0", figure.summary, config::between(0, kMostMicroseconds), {}});
-    return list;
-  }();
-  return parameters;
-}
+const std::vector<config::Parameter>& engine_parameters() { return engine_fields().parameters(); }
 
 std::vector<std::string> engine_names() {
   std::vector<std::string> names;
@@ -296,7 +272,6 @@ Engine read_engine(const config::Value& spec, Diagnostics& diagnostics) {
   engine.methods = read_methods(a.value("methods"), diagnostics);
   if (a.has("tuned")) engine.tuned = read_belief(a.value("tuned"), diagnostics);
   read_proposals(a.value("proposals"), engine, diagnostics);
-  for (const HostFigure& figure : host_figures()) engine.host.*figure.figure = a.number(figure.key);
   return engine;
 }
 

@@ -184,7 +184,7 @@ std::unique_ptr<CostModel> make_roofline(Deployment deployment) { return std::ma
 CostEntry roofline_cost() {
   return {
       {"roofline", "passes estimated operator by operator from a GPU's and the models' figures",
-       "Williams et al. 2009; matrix products fitted to Vidur's and LLMServingSim's public profiles", roofline_parameters(),
+       "Williams et al. 2009; matrix products fitted to Vidur's and LLMServingSim's public profiles", roofline_fields(),
        "Weights are read once per pass, keys and values once per sequence. The LM head runs on every verified row. Experts are "
        "those that all tokens of the pass choose. With tensor_parallel there are two all-reduces per layer. Each matrix "
        "product is the p-norm of memory, arithmetic and operand feed over whole tiles and waves; the other operators are bytes "
@@ -204,36 +204,25 @@ CostEntry roofline_cost() {
         std::optional<DraftPlace> place = read_draft_place(arguments, hardware, draft, diagnostics);
         if (draft) check_element_types(*draft, "draft", place ? place->hardware : hardware, diagnostics);
         if (diagnostics.list().size() != before) return nullptr;
-        for (const HostFigure& figure : host_figures())
-          if (arguments.has(figure.key)) engine.host.*figure.figure = arguments.number(figure.key);
-        const bool host_time_unknown = !engine.proposals.empty() && !arguments.has("proposal") && !arguments.has("round_us");
-        if (arguments.has("proposal")) add_proposal(engine, arguments.text("proposal"), arguments.where("proposal"), diagnostics);
-        if (arguments.has("largest_graph")) engine.largest_graph = static_cast<double>(arguments.integer("largest_graph"));
-        if (target.on_target())
+        Deployment deployment{std::move(hardware), std::move(target), std::move(draft), std::move(engine)};
+        roofline_fields().read(arguments, deployment);
+        Engine& own = deployment.engine;
+        deployment.host_time_unknown = !own.proposals.empty() && !arguments.has("proposal") && !arguments.has("round_us");
+        if (arguments.has("proposal")) add_proposal(own, arguments.text("proposal"), arguments.where("proposal"), diagnostics);
+        if (deployment.target->on_target())
           diagnostics.add(arguments.where("target"), "the target is a head that cannot stand alone, allowed: a whole model");
-        if (draft && !place && draft->tensor_parallel > target.tensor_parallel)
+        if (deployment.draft && !place && deployment.draft->tensor_parallel > deployment.target->tensor_parallel)
           diagnostics.add(arguments.where("draft"),
                           fmt::format("the draft's tensor_parallel is {}, allowed: at most the target's {}",
-                                      draft->tensor_parallel, target.tensor_parallel));
-        const std::string& kernels = arguments.text("kernels");
-        if (kernels != "automatic" && kernels != "none" && hardware.kernels == nullptr)
-          diagnostics.add(
-              arguments.where("kernels"),
-              fmt::format("kernels is {}, allowed: none on {}, because no kernels were measured there", kernels, hardware.name));
-        check_allreduce_kernels(engine, hardware, diagnostics);
+                                      deployment.draft->tensor_parallel, deployment.target->tensor_parallel));
+        const std::string& kernels = deployment.kernels;
+        if (kernels != "automatic" && kernels != "none" && deployment.hardware.kernels == nullptr)
+          diagnostics.add(arguments.where("kernels"),
+                          fmt::format("kernels is {}, allowed: none on {}, because no kernels were measured there", kernels,
+                                      deployment.hardware.name));
+        check_allreduce_kernels(own, deployment.hardware, diagnostics);
         if (diagnostics.list().size() != before) return nullptr;
-        Deployment deployment{std::move(hardware),
-                              std::move(target),
-                              std::move(draft),
-                              std::move(engine),
-                              kernels,
-                              arguments.text("attention"),
-                              host_time_unknown,
-                              {},
-                              {},
-                              std::move(place)};
-        if (arguments.has("memory_share")) deployment.memory_share = arguments.number("memory_share");
-        if (arguments.has("quantized_efficiency")) deployment.quantized_efficiency = arguments.number("quantized_efficiency");
+        deployment.draft_place = std::move(place);
         return make_roofline(std::move(deployment));
       }};
 }

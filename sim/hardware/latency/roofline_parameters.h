@@ -1,12 +1,11 @@
 // The config keys of the cost model roofline.
 #pragma once
 
-#include "sim/foundation/config/arguments.h"
-
-#include <vector>
+#include "sim/foundation/config/fields.h"
+#include "sim/hardware/latency/deployment.h"
 
 namespace specsim::cost {
 
-std::vector<config::Parameter> roofline_parameters();
+const config::Fields<Deployment>& roofline_fields();
 
 }  // namespace specsim::cost

@@ -315,29 +315,18 @@ std::unique_ptr<CostModel> cost_of_passes(const std::vector<MeasuredPass>& passe
 }
 
 CostEntry table_cost() {
+  struct P {
+    double overhead_ms = 0.0;
+  };
+  using config::elsewhere;
+  static const config::Fields<P> fields = {
+      {"file", elsewhere<std::string>, "CSV with the columns model (target, draft, draft_first), tokens, batch, context, ms"},
+      {"target_bench", elsewhere<std::string>,
+       "instead: the output of llama.cpp's llama-bench for the target (-o csv, json, jsonl or md), batch 1"},
+      {"draft_bench", elsewhere<std::string>, "with target_bench: the output of llama-bench for the draft"},
+      {"overhead_ms", &P::overhead_ms, "host time of a speculative round in addition to its passes", config::between(0, 1e9)}};
   return {
-      {"table",
-       "measured times of passes, interpolated",
-       "",
-       {{"file",
-         config::Type::text,
-         "",
-         "CSV with the columns model (target, draft, draft_first), tokens, batch, context, ms",
-         {},
-         {}},
-        {"target_bench",
-         config::Type::text,
-         "",
-         "instead: the output of llama.cpp's llama-bench for the target (-o csv, json, jsonl or md), batch 1",
-         {},
-         {}},
-        {"draft_bench", config::Type::text, "", "with target_bench: the output of llama-bench for the draft", {}, {}},
-        {"overhead_ms",
-         config::Type::number,
-         "0",
-         "host time of a speculative round in addition to its passes",
-         config::between(0, 1e9),
-         {}}},
+      {"table", "measured times of passes, interpolated", "", fields,
        "Linear between measured points along tokens per sequence, batch and context; never beyond them. draft_first: a round's "
        "first draft pass, which finds the caches as the target's pass left them; without such rows it is like the others. "
        "Times that dip by up to 20 % from one point to the next are kept with a warning, larger dips and holes are refused. A "
@@ -354,7 +343,7 @@ CostEntry table_cost() {
         Rows rows;
         const std::string file = read_measured(arguments, rows, diagnostics);
         if (diagnostics.list().size() != before) return nullptr;
-        return model_of(file, rows, arguments.number("overhead_ms"), LargeDips::refused, diagnostics);
+        return model_of(file, rows, fields.read(arguments).overhead_ms, LargeDips::refused, diagnostics);
       }};
 }
 

@@ -17,10 +17,10 @@ class ThroughputAware final : public LengthPolicy {
  public:
   struct Settings {
     std::vector<int> candidates;  // draft lengths, increasing, all above 0
-    int first = 0;
-    std::size_t window = 0;
-    int every = 0;
-    double margin = 0.0;
+    std::optional<int> first;
+    std::size_t window = 20;
+    int every = 5;
+    double margin = 0.1;
   };
   ThroughputAware(Settings settings, std::vector<double> round_times, int sequences)
       : own_(std::move(settings)), round_times_(std::move(round_times)), sequences_(sequences) {}
@@ -31,7 +31,7 @@ class ThroughputAware final : public LengthPolicy {
   [[nodiscard]] Memory start() const override {
     Memory memory;
     const bool listed = std::find(own_.candidates.begin(), own_.candidates.end(), own_.first) != own_.candidates.end();
-    memory.length = listed ? own_.first : own_.candidates[own_.candidates.size() / 2];
+    memory.length = listed ? *own_.first : own_.candidates[own_.candidates.size() / 2];
     memory.learnt.assign(static_cast<std::size_t>(own_.candidates.back()) * row(), 0.0);
     return memory;
   }
@@ -111,36 +111,22 @@ class ThroughputAware final : public LengthPolicy {
 }  // namespace
 
 PolicyEntry throughput_aware_policy() {
+  using P = ThroughputAware::Settings;
+  static const config::Fields<P> fields = {
+      {"candidates", &P::candidates, "draft lengths, increasing; default: those of [1, 3, 5, 7] that the drafter can draft",
+       config::between(1, kMaxDraftLength), config::optional},
+      {"first", &P::first,
+       "first draft length, --speculative-num-steps of SGLang; if left out or not a candidate: the middle one",
+       config::between(1, kMaxDraftLength)},
+      {"window", &P::window, "rounds that the acceptance of a position is averaged over", config::between(1, 4096)},
+      {"every", &P::every, "rounds between decisions", config::between(1, 1e6)},
+      {"margin", &P::margin, "relative gain that another length must have over the present one", config::between(0, 10)}};
   return {
       {"throughput_aware",
        "one draft length for the batch, the one with the most expected tokens per time, from recent acceptance by position",
        "SGLang, sgl-project/sglang, python/sglang/srt/speculative/throughput_aware_spec_params.py (strategy throughput_aware; "
        "pull request 28045), commit 2357074",
-       {{"candidates",
-         config::Type::number_list,
-         "",
-         "draft lengths, increasing; default: those of [1, 3, 5, 7] that the drafter can draft",
-         config::between(1, kMaxDraftLength),
-         {}},
-        {"first",
-         config::Type::integer,
-         "",
-         "first draft length, --speculative-num-steps of SGLang; if left out or not a candidate: the middle one",
-         config::between(1, kMaxDraftLength),
-         {}},
-        {"window",
-         config::Type::integer,
-         "20",
-         "rounds that the acceptance of a position is averaged over",
-         config::between(1, 4096),
-         {}},
-        {"every", config::Type::integer, "5", "rounds between decisions", config::between(1, 1e6), {}},
-        {"margin",
-         config::Type::number,
-         "0.1",
-         "relative gain that another length must have over the present one",
-         config::between(0, 10),
-         {}}},
+       fields,
        "The score of a length is (1 + sum over its positions of the share of the batch that accepted this position) / (time of a "
        "round), with the shares averaged over a window. Times come from the config's cost model and batch, as SGLang measures "
        "its rounds when it starts. Nothing changes before the windows of the present length are full. A position that was not "
@@ -148,18 +134,18 @@ PolicyEntry throughput_aware_policy() {
        "Unlike goodput it cannot stop drafting, and it assumes no single alpha."},
       [](const config::Arguments& arguments, const LengthChoice& choice,
          Diagnostics& diagnostics) -> std::unique_ptr<LengthPolicy> {
-        ThroughputAware::Settings settings;
+        P settings = fields.read(arguments);
         if (arguments.has("candidates")) {
+          double before = 0.0;
           for (const double one : arguments.numbers("candidates")) {
-            if (one != static_cast<int>(one) || one > choice.longest ||
-                (!settings.candidates.empty() && one <= settings.candidates.back())) {
+            if (one != static_cast<int>(one) || one > choice.longest || one <= before) {
               diagnostics.add(
                   arguments.where("candidates"),
                   fmt::format("candidates has {}, allowed: increasing integers in [1, {}], the drafter's draft_length", one,
                               choice.longest));
               return nullptr;
             }
-            settings.candidates.push_back(static_cast<int>(one));
+            before = one;
           }
         } else {
           for (const int one : {1, 3, 5, 7})
@@ -169,10 +155,6 @@ PolicyEntry throughput_aware_policy() {
           diagnostics.add(arguments.where("candidates"), "candidates is empty, allowed: at least one draft length");
           return nullptr;
         }
-        settings.first = arguments.has("first") ? static_cast<int>(arguments.integer("first")) : -1;
-        settings.window = static_cast<std::size_t>(arguments.integer("window"));
-        settings.every = static_cast<int>(arguments.integer("every"));
-        settings.margin = arguments.number("margin");
         return std::make_unique<ThroughputAware>(std::move(settings), choice.round_times, choice.batch);
       },
       true};

@@ -10,9 +10,6 @@ namespace specsim::serve {
 
 namespace {
 
-using config::Parameter;
-using config::Type;
-
 constexpr double kMostBlocks = 4e9;
 constexpr double kGib = 0x1.0p30;
 
@@ -185,54 +182,36 @@ std::optional<HostCache::Setting> read_host(const config::Arguments& kv, const c
 
 }  // namespace
 
-const std::vector<Parameter>& host_parameters() { return host_fields().parameters(); }
+const std::vector<config::Parameter>& host_parameters() { return host_fields().parameters(); }
 
-const std::vector<Parameter>& kv_parameters() {
-  static const std::vector<Parameter> parameters = {
-      {"block",
-       Type::integer,
-       "16",
+const std::vector<config::Parameter>& kv_parameters() {
+  using config::elsewhere, config::Value;
+  static const config::Fields<PoolSize> fields = {
+      {"block", elsewhere<std::int64_t>,
        "tokens per block; if omitted, vllm_v1 with prefix_caching computes it for a target that has layers with a state",
-       config::between(1, 65536),
-       {}},
-      {"blocks", Type::integer, "", "blocks of the pool, one of which no sequence gets", config::between(2, kMostBlocks), {}},
-      {"tokens", Type::integer, "", "the pool in tokens, as servers log it", config::between(2, 1e13), {}},
-      {"draft_tokens",
-       Type::integer,
-       "",
+       config::between(1, 65536), config::Default{"16"}},
+      {"blocks", elsewhere<std::int64_t>, "blocks of the pool, one of which no sequence gets", config::between(2, kMostBlocks)},
+      {"tokens", elsewhere<std::int64_t>, "the pool in tokens, as servers log it", config::between(2, 1e13)},
+      {"draft_tokens", elsewhere<std::int64_t>,
        "tokens of the draft's own pool, if its cache is not in the target's blocks: the smaller of the two pools limits",
-       config::between(2, 1e13),
-       {}},
-      {"plain_tokens",
-       Type::integer,
-       "",
-       "the pool of the server without speculation, when no draft takes memory",
-       config::between(2, 1e13),
-       {}},
-      {"utilization",
-       Type::number,
-       "",
-       "share of the GPU's memory, if the cost model knows it: for weights, activations and cache (gpu_memory_utilization); "
-       "for weights and cache (sglang's mem_fraction_static); for the cache, of what weights and activations leave (trtllm's "
+       config::between(2, 1e13)},
+      {"plain_tokens", elsewhere<std::int64_t>, "the pool of the server without speculation, when no draft takes memory",
+       config::between(2, 1e13)},
+      {"utilization", elsewhere<double>,
+       "share of the GPU's memory, if the cost model knows it: for weights, activations and cache (gpu_memory_utilization); for "
+       "weights and cache (sglang's mem_fraction_static); for the cache, of what weights and activations leave (trtllm's "
        "free_gpu_memory_fraction)",
-       config::between(0.05, 1),
-       {}},
-      {"reserved_gib",
-       Type::number,
-       "",
+       config::between(0.05, 1)},
+      {"reserved_gib", elsewhere<double>,
        "GiB for activations besides the cache; default: vllm_v1 and trtllm compute what their profile runs measure, sglang "
        "reserves nothing in its share, other schedulers take 2",
-       config::between(0, 1e4),
-       {}},
-      {"graphs_gib",
-       Type::number,
-       "0",
+       config::between(0, 1e4)},
+      {"graphs_gib", elsewhere<double>,
        "GiB of that share that CUDA graphs take: vLLM up to version 0.20 captures them outside it; from 0.21 on it logs an "
        "estimate that it subtracts",
-       config::between(0, 1e4),
-       {}},
-      {"host", Type::value, "", "a second tier of the prefix cache in host memory; if omitted, evicted blocks are lost", {}, {}}};
-  return parameters;
+       config::between(0, 1e4), config::Default{"0"}},
+      {"host", elsewhere<Value>, "a second tier of the prefix cache in host memory; if omitted, evicted blocks are lost"}};
+  return fields;
 }
 
 PoolSize read_pool(const config::Arguments& kv, const cost::CostModel* cost, const ServerMemory& memory,
