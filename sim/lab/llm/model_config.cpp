@@ -1,6 +1,6 @@
 #include "sim/lab/llm/model_config.h"
 
-#include "sim/foundation/config/arguments.h"
+#include "sim/foundation/config/fields.h"
 #include "sim/foundation/config/json.h"
 
 #include <fmt/format.h>
@@ -14,8 +14,6 @@
 namespace specsim::llm {
 
 namespace {
-
-using config::Type;
 
 // Keys of config.json that do not affect the function of the model: training, generation, bookkeeping of transformers. With a
 // space before and after each key.
@@ -103,10 +101,6 @@ config::Value only(const config::Value& map, const std::vector<config::Parameter
   return kept;
 }
 
-config::Parameter count(const char* name, std::optional<std::string> fallback, double low, double high) {
-  return {name, Type::integer, std::move(fallback), "", config::between(low, high), {}};
-}
-
 // rope_scaling as transformers 4 writes it, or rope_parameters of transformers 5, which includes the base.
 void read_rope(const char* key, const config::Value& value, ModelConfig& model, Diagnostics& diagnostics) {
   if (!value.is_map()) {
@@ -116,25 +110,25 @@ void read_rope(const char* key, const config::Value& value, ModelConfig& model, 
   // By kind of layer, if all layers are of one kind.
   if (const config::Value* full = value.find("full_attention"); full != nullptr && value.fields.size() == 1)
     return read_rope(key, *full, model, diagnostics);
-  const std::vector<config::Parameter> parameters = {
-      {"rope_theta", Type::number, "", "", config::between(1.0, 1e9), {}},
-      {"rope_type", Type::text, "", "", {}, {"default", "linear", "llama3"}},
-      {"type", Type::text, "", "", {}, {"default", "linear", "llama3"}},  // its name before 2024
-      {"factor", Type::number, "1", "", config::between(1.0, 1e4), {}},
-      {"low_freq_factor", Type::number, "1", "", config::between(1e-3, 1e4), {}},
-      {"high_freq_factor", Type::number, "4", "", config::between(1e-3, 1e4), {}},
-      {"original_max_position_embeddings", Type::integer, "8192", "", config::between(1, 1e9), {}}};
-  const config::Arguments a = config::read_arguments(only(value, parameters, diagnostics), parameters, {}, key, diagnostics);
+  using config::elsewhere;
+  const config::Words methods = config::one_of({"default", "linear", "llama3"});
+  const config::Fields<RopeScaling> fields = {
+      {"rope_theta", elsewhere<double>, "", config::between(1.0, 1e9)},
+      {"rope_type", elsewhere<std::string>, "", methods},
+      {"type", elsewhere<std::string>, "", methods},  // its name before 2024
+      {"factor", &RopeScaling::factor, "", config::between(1.0, 1e4)},
+      {"low_freq_factor", &RopeScaling::low_frequency_factor, "", config::between(1e-3, 1e4)},
+      {"high_freq_factor", &RopeScaling::high_frequency_factor, "", config::between(1e-3, 1e4)},
+      {"original_max_position_embeddings", &RopeScaling::trained_context, "", config::between(1, 1e9), config::whole}};
+  const config::Arguments a = config::read_arguments(only(value, fields, diagnostics), fields, {}, key, diagnostics);
   const std::string type = a.has("rope_type") ? a.text("rope_type") : a.has("type") ? a.text("type") : "default";
   if (a.has("rope_theta")) model.rope_theta = a.number("rope_theta");
   RopeScaling& scaling = model.rope_scaling;
   scaling.factor = a.number("factor");
   if (type == "linear") scaling.method = RopeScaling::Method::linear;
   if (type == "llama3") {
+    fields.read(a, scaling);
     scaling.method = RopeScaling::Method::llama3;
-    scaling.low_frequency_factor = a.number("low_freq_factor");
-    scaling.high_frequency_factor = a.number("high_freq_factor");
-    scaling.trained_context = static_cast<double>(a.integer("original_max_position_embeddings"));
     if (!(scaling.low_frequency_factor < scaling.high_frequency_factor))
       diagnostics.add(
           a.where("high_freq_factor"),
@@ -192,29 +186,32 @@ ModelConfig read_model_config(const std::string& path) {
   diagnostics.throw_if_any();
   if (!root.is_map()) throw BadInput({path, 1, 1}, "no JSON object, allowed: a model's config.json");
   static const std::vector<std::string> architectures = {"llama", "mistral", "qwen2", "qwen3", "gemma"};
-  const std::vector<config::Parameter> parameters = {{"model_type", Type::text, {}, "", {}, architectures},
-                                                     {"hidden_act", Type::text, "silu", "", {}, {"silu", "gelu_pytorch_tanh"}},
-                                                     {"hidden_activation", Type::text, "", "", {}, {"silu", "gelu_pytorch_tanh"}},
-                                                     count("vocab_size", {}, kMinVocab, kMaxVocab),
-                                                     count("hidden_size", {}, 1, 65536),
-                                                     count("num_hidden_layers", {}, 1, 1024),
-                                                     count("num_attention_heads", {}, 1, 1024),
-                                                     count("num_key_value_heads", "", 1, 1024),
-                                                     count("head_dim", "", 2, 1024),
-                                                     count("intermediate_size", {}, 1, 1 << 20),
-                                                     count("max_position_embeddings", {}, 1, 1e7),
-                                                     {"rms_norm_eps", Type::number, "1e-6", "", config::between(0.0, 0.1), {}},
-                                                     {"rope_theta", Type::number, "10000", "", config::between(1.0, 1e9), {}},
-                                                     {"rope_scaling", Type::value, "", "", {}, {}},
-                                                     {"rope_parameters", Type::value, "", "", {}, {}},
-                                                     {"tie_word_embeddings", Type::boolean, "", "", {}, {}},
-                                                     {"attention_bias", Type::boolean, "false", "", {}, {}},
-                                                     {"mlp_bias", Type::boolean, "false", "", {}, {}},
-                                                     {"sliding_window", Type::integer, "", "", config::between(1, 1e9), {}},
-                                                     {"use_sliding_window", Type::boolean, "", "", {}, {}},
-                                                     {"layer_types", Type::value_list, "", "", {}, {}},
-                                                     {"query_pre_attn_scalar", Type::number, "", "", config::above(0.0), {}},
-                                                     {"bos_token_id", Type::integer, "1", "", config::between(0, kMaxVocab), {}}};
+  using M = ModelConfig;
+  using config::elsewhere, config::required;
+  const config::Words activations = config::one_of({"silu", "gelu_pytorch_tanh"});
+  const config::Fields<M> fields = {{"model_type", elsewhere<std::string>, "", config::one_of(architectures), required},
+                                    {"hidden_act", elsewhere<std::string>, "", activations, config::Default{"silu"}},
+                                    {"hidden_activation", elsewhere<std::string>, "", activations},
+                                    {"vocab_size", &M::vocab, "", config::between(kMinVocab, kMaxVocab), required},
+                                    {"hidden_size", &M::hidden, "", config::between(1, 65536), required},
+                                    {"num_hidden_layers", &M::layers, "", config::between(1, 1024), required},
+                                    {"num_attention_heads", &M::heads, "", config::between(1, 1024), required},
+                                    {"num_key_value_heads", &M::kv_heads, "", config::between(1, 1024), config::optional},
+                                    {"head_dim", &M::head_dim, "", config::between(2, 1024), config::optional},
+                                    {"intermediate_size", &M::ffn, "", config::between(1, 1 << 20), required},
+                                    {"max_position_embeddings", &M::context, "", config::between(1, 1e7), required},
+                                    {"rms_norm_eps", &M::norm_epsilon, "", config::between(0.0, 0.1), config::Default{"1e-6"}},
+                                    {"rope_theta", &M::rope_theta, "", config::between(1.0, 1e9)},
+                                    {"rope_scaling", elsewhere<config::Value>, ""},
+                                    {"rope_parameters", elsewhere<config::Value>, ""},
+                                    {"tie_word_embeddings", &M::tied_embeddings, "", config::optional},
+                                    {"attention_bias", elsewhere<bool>, "", config::Default{"false"}},
+                                    {"mlp_bias", elsewhere<bool>, "", config::Default{"false"}},
+                                    {"sliding_window", elsewhere<std::int64_t>, "", config::between(1, 1e9)},
+                                    {"use_sliding_window", elsewhere<bool>, ""},
+                                    {"layer_types", elsewhere<std::vector<std::string>>, ""},
+                                    {"query_pre_attn_scalar", elsewhere<double>, "", config::above(0.0)},
+                                    {"bos_token_id", &M::begin_token, "", config::between(0, kMaxVocab)}};
   // For another architecture the other keys need no message.
   if (const config::Value* type = root.find("model_type"); type != nullptr && type->is_scalar())
     if (std::ranges::find(architectures, type->text) == architectures.end()) {
@@ -222,32 +219,21 @@ ModelConfig read_model_config(const std::string& path) {
                                                fmt::join(architectures, ", ")));
       diagnostics.throw_if_any();
     }
-  const config::Arguments a =
-      config::read_arguments(only(root, parameters, diagnostics), parameters, {}, "config.json", diagnostics);
-  const auto integer = [&](const char* name) { return static_cast<std::size_t>(a.integer(name)); };
-  ModelConfig model;
-  model.vocab = integer("vocab_size");
-  model.hidden = integer("hidden_size");
-  model.layers = integer("num_hidden_layers");
-  model.heads = integer("num_attention_heads");
-  model.kv_heads = a.has("num_key_value_heads") ? integer("num_key_value_heads") : model.heads;
-  model.ffn = integer("intermediate_size");
-  model.context = integer("max_position_embeddings");
-  model.norm_epsilon = a.number("rms_norm_eps");
-  model.rope_theta = a.number("rope_theta");
+  const config::Arguments a = config::read_arguments(only(root, fields, diagnostics), fields, {}, "config.json", diagnostics);
+  ModelConfig model = fields.read(a);
+  if (!a.has("num_key_value_heads")) model.kv_heads = model.heads;
   for (const char* const key : {"rope_scaling", "rope_parameters"})
     if (a.has(key)) read_rope(key, a.value(key), model, diagnostics);
   const std::string type = a.has("model_type") ? a.text("model_type") : "";
   const bool qwen = type == "qwen2" || type == "qwen3";
   const bool gemma = type == "gemma";
-  model.tied_embeddings = a.has("tie_word_embeddings") ? a.boolean("tie_word_embeddings") : gemma;  // the default of transformers
+  if (!a.has("tie_word_embeddings")) model.tied_embeddings = gemma;  // the default of transformers
   model.qkv_bias = type == "qwen2";
   model.qk_norm = type == "qwen3";
   model.gelu_gate = model.scaled_embeddings = model.norms_less_one = gemma;
-  model.begin_token = static_cast<Token>(a.integer("bos_token_id"));
   diagnostics.throw_if_any();
 
-  model.head_dim = a.has("head_dim") ? integer("head_dim") : model.hidden / model.heads;
+  if (!a.has("head_dim")) model.head_dim = model.hidden / model.heads;
   check_function(a, model, qwen, diagnostics);
   diagnostics.throw_if_any();
   return model;
