@@ -1,5 +1,6 @@
 #include "sim/hardware/latency/kernel_tables.h"
 
+#include "sim/foundation/config/csv_line.h"
 #include "sim/foundation/config/value.h"
 #include "sim/hardware/gpu/hardware.h"
 #include "sim/hardware/latency/step_tables.h"
@@ -18,6 +19,8 @@
 namespace specsim::cost {
 
 namespace {
+
+using config::CsvLine;
 
 // The columns that identify a kind of table; the first kind that has all of them counts.
 struct TableKind {
@@ -64,92 +67,58 @@ const std::vector<TableKind>& table_kinds() {
 // Limit of plausibility: no kernel has sides, sequences or caches of a thousand million; an all-reduce may have as many bytes.
 constexpr double kMostCounted = 1e9;
 
-class TableReader {
- public:
-  TableReader(std::string file, const std::vector<std::string>& header) : file_(std::move(file)), header_(header) {}
+// Reads a size, within limits such that quotients of two sizes do not overflow; `otherwise` for an empty field, where allowed.
+// `open`: 0 is excluded.
+double size_of(const CsvLine& line, const char* name, std::optional<double> otherwise = {}, double least = 0.0,
+               bool open = true) {
+  const std::string& field = line.text(name);
+  if (field.empty() && otherwise) return *otherwise;
+  constexpr double kLeast = 1e-9;
+  constexpr double kMost = 1e15;
+  const double from = open ? std::max(least, kLeast) : least;
+  const std::optional<double> x = config::as_number(field);
+  if (!x || *x < from || *x > kMost) line.refuse(name, fmt::format("a number in [{:g}, {:g}]", from, kMost));
+  return *x;
+}
 
-  [[nodiscard]] std::optional<std::size_t> column(const char* name) const {
-    const auto at = std::find(header_.begin(), header_.end(), name);
-    return at == header_.end() ? std::nullopt : std::optional(static_cast<std::size_t>(at - header_.begin()));
-  }
-  [[nodiscard]] std::string text(const std::vector<std::string>& line, const char* name) const {
-    const auto at = column(name);
-    return at ? line[*at] : "";
-  }
-  // Reads a size, within limits such that quotients of two sizes do not overflow; `otherwise` for an empty field, where allowed.
-  // `open`: 0 is excluded.
-  [[nodiscard]] double figure(const std::vector<std::string>& line, std::size_t number, const char* name,
-                              std::optional<double> otherwise = {}, double least = 0.0, bool open = true) const {
-    const std::string& field = line[*column(name)];
-    if (field.empty() && otherwise) return *otherwise;
-    constexpr double kLeast = 1e-9;
-    constexpr double kMost = 1e15;
-    const double from = open ? std::max(least, kLeast) : least;
-    const std::optional<double> x = config::as_number(field);
-    if (!x || *x < from || *x > kMost)
-      throw BadInput(at(line, number, name), fmt::format("{} is {}, allowed: a number in [{:g}, {:g}]", name,
-                                                         config::quote_for_message(field), from, kMost));
-    return *x;
-  }
-  // Reads a count, 1 or more.
-  [[nodiscard]] double count(const std::vector<std::string>& line, std::size_t number, const char* name,
-                             std::optional<double> otherwise = {}) const {
-    const double x = figure(line, number, name, otherwise, 1.0);
-    if (x != std::floor(x))
-      throw BadInput(at(line, number, name),
-                     fmt::format("{} is {}, allowed: a whole number", name, config::quote_for_message(line[*column(name)])));
-    if (x > kMostCounted && std::string_view(name) != "bytes")
-      throw BadInput(at(line, number, name), fmt::format("{} is {:g}, allowed: at most {:g}", name, x, kMostCounted));
-    return x;
-  }
-  [[nodiscard]] Location at(std::size_t number) const { return {file_, static_cast<int>(number), 0}; }
-  // The place of a field, valid if the line has no quotes.
-  [[nodiscard]] Location at(const std::vector<std::string>& line, std::size_t number, const char* name) const {
-    const auto own = column(name);
-    std::size_t place = 1;
-    for (std::size_t i = 0; own && i < *own; ++i) place += line[i].size() + 1;
-    return {file_, static_cast<int>(number), own ? static_cast<int>(place) : 0};
-  }
-
- private:
-  std::string file_;
-  const std::vector<std::string>& header_;
-};
+// Reads a count, 1 or more.
+double count_of(const CsvLine& line, const char* name, std::optional<double> otherwise = {}) {
+  const double x = size_of(line, name, otherwise, 1.0);
+  if (x != std::floor(x)) line.refuse(name, "a whole number");
+  if (x > kMostCounted && std::string_view(name) != "bytes")
+    throw BadInput(line.where(name), fmt::format("{} is {:g}, allowed: at most {:g}", name, x, kMostCounted));
+  return x;
+}
 
 // "balanced" or "power_law_1.2".
-double routing_skew(const std::string& routing, const Location& where) {
+double routing_skew(const CsvLine& line) {
+  const std::string& routing = line.text("routing");
   constexpr std::string_view kLaw = "power_law_";
   if (routing == "balanced") return 0.0;
   const std::optional<double> skew =
       routing.starts_with(kLaw) ? config::as_number(std::string_view(routing).substr(kLaw.size())) : std::nullopt;
-  if (!skew || *skew <= 0.0 || *skew > 10.0)
-    throw BadInput(where,
-                   fmt::format("routing is {}, allowed: balanced, power_law_EXPONENT", config::quote_for_message(routing)));
+  if (!skew || *skew <= 0.0 || *skew > 10.0) line.refuse("routing", "balanced, power_law_EXPONENT");
   return *skew;
 }
 
 // Matrices of one expert: read from the column `gated`; tables without the column are recognised by their layer.
-double matrices_of_expert(const TableReader& read, const std::vector<std::string>& line, std::size_t number) {
+double matrices_of_expert(const CsvLine& line) {
   constexpr double kWithGate = 3.0;
   constexpr double kWithoutGate = 2.0;
-  const std::string gated = read.text(line, "gated");
-  if (!gated.empty() && gated != "yes" && gated != "no")
-    throw BadInput(read.at(line, number, "gated"),
-                   fmt::format("gated is {}, allowed: yes, no", config::quote_for_message(gated)));
+  const std::string& gated = line.text("gated");
+  if (!gated.empty() && gated != "yes" && gated != "no") line.refuse("gated", "yes, no");
   if (!gated.empty()) return gated == "yes" ? kWithGate : kWithoutGate;
-  if (read.text(line, "engine") == kAlwaysGatedEngine && read.text(line, "version") == kAlwaysGatedVersion) return kWithGate;
-  const double hidden = read.count(line, number, "hidden");
-  const double width = read.count(line, number, "inter");
+  if (line.text("engine") == kAlwaysGatedEngine && line.text("version") == kAlwaysGatedVersion) return kWithGate;
+  const double hidden = count_of(line, "hidden");
+  const double width = count_of(line, "inter");
   const bool known = std::any_of(ungated_layers().begin(), ungated_layers().end(),
                                  [&](const UngatedLayer& layer) { return layer.hidden == hidden && layer.width == width; });
   return known ? kWithoutGate : kWithGate;
 }
 
-KernelShape read_shape(KernelKind kind, const TableReader& read, const std::vector<std::string>& line, std::size_t number) {
+KernelShape read_shape(KernelKind kind, const CsvLine& line) {
   KernelShape x;
-  const auto count = [&](const char* name, std::optional<double> otherwise = {}) {
-    return read.count(line, number, name, otherwise);
-  };
+  const auto count = [&](const char* name, std::optional<double> otherwise = {}) { return count_of(line, name, otherwise); };
   switch (kind) {
     case KernelKind::product:
       x.rows = count("m");
@@ -159,32 +128,31 @@ KernelShape read_shape(KernelKind kind, const TableReader& read, const std::vect
     case KernelKind::experts:
       x.hidden = count("hidden");
       x.expert_width = count("inter") / count("tp");
-      x.matrices = matrices_of_expert(read, line, number);
+      x.matrices = matrices_of_expert(line);
       x.experts = count("experts");
       x.experts_per_token = count("topk");
       x.tokens = count("tokens");
-      x.skew = routing_skew(read.text(line, "routing"), read.at(line, number, "routing"));
+      x.skew = routing_skew(line);
       if (x.experts_per_token > x.experts)
-        throw BadInput(
-            read.at(line, number, "topk"),
-            fmt::format("topk is {:g} of {:g} experts, allowed: at most as many as experts", x.experts_per_token, x.experts));
+        throw BadInput(line.where("topk"), fmt::format("topk is {:g} of {:g} experts, allowed: at most as many as experts",
+                                                       x.experts_per_token, x.experts));
       if (x.expert_width != std::floor(x.expert_width))
-        throw BadInput(read.at(line, number, "tp"),
+        throw BadInput(line.where("tp"),
                        fmt::format("tp is {:g}, allowed: a divisor of inter, {:g}", count("tp"), count("inter")));
       return x;
     case KernelKind::allreduce:
       x.gpus = count("gpus");
       x.bytes = count("bytes");
       if (x.gpus < 2.0)
-        throw BadInput(read.at(line, number, "gpus"), "gpus is 1, allowed: two or more, because one GPU has nothing to add up");
+        throw BadInput(line.where("gpus"), "gpus is 1, allowed: two or more, because one GPU has nothing to add up");
       return x;
     case KernelKind::attention_latent:
       x.heads = count("heads");
       x.latent = count("latent");
-      x.rope_dim = read.figure(line, number, "rope_dim", {}, 0.0, false);
+      x.rope_dim = size_of(line, "rope_dim", {}, 0.0, false);
       x.batch = count("batch");
       x.tokens = count("tokens");
-      x.context = read.figure(line, number, "context", {}, 0.0, false);
+      x.context = size_of(line, "context", {}, 0.0, false);
       return x;
     default:
       break;
@@ -195,16 +163,14 @@ KernelShape read_shape(KernelKind kind, const TableReader& read, const std::vect
   x.head_dim = count("head_dim", 128);
   x.batch = count("batch");
   if (kind != KernelKind::attention_decode) x.tokens = count("tokens");
-  if (kind != KernelKind::attention_prefill)
-    x.context = read.figure(line, number, "context", {}, 0.0, kind == KernelKind::attention_decode);
+  if (kind != KernelKind::attention_prefill) x.context = size_of(line, "context", {}, 0.0, kind == KernelKind::attention_decode);
   if (x.context > kMostCounted)
-    throw BadInput(read.at(line, number, "context"),
-                   fmt::format("context is {:g}, allowed: at most {:g}", x.context, kMostCounted));
+    throw BadInput(line.where("context"), fmt::format("context is {:g}, allowed: at most {:g}", x.context, kMostCounted));
   if (x.kv_heads > x.heads)
-    throw BadInput(read.at(line, number, "kv_heads"),
+    throw BadInput(line.where("kv_heads"),
                    fmt::format("kv_heads is {:g} of {:g} heads, allowed: at most as many as heads", x.kv_heads, x.heads));
   if (std::fmod(x.heads, x.kv_heads) != 0.0)
-    throw BadInput(read.at(line, number, "kv_heads"),
+    throw BadInput(line.where("kv_heads"),
                    fmt::format("kv_heads is {:g} of {:g} heads, allowed: a divisor, because each serves equally many heads",
                                x.kv_heads, x.heads));
   return x;
@@ -427,7 +393,6 @@ EstimatedKernels estimate_kernel_table(const std::string& file, const std::vecto
   EstimatedKernels table;
   if (fields.empty()) throw BadInput({file, 0, 0}, "it is empty, allowed: a table of measured kernels with a header");
   table.header = fields.front();
-  const TableReader read(file, table.header);
   const TableKind* const kind = &read_kind(file, table.header);
   table.kind = kind->kind;
   std::map<std::string, std::optional<Hardware>> known(own.begin(), own.end());
@@ -436,25 +401,21 @@ EstimatedKernels estimate_kernel_table(const std::string& file, const std::vecto
   std::vector<std::size_t> estimated_lines;  // the row of each ratio
   std::vector<double> streams;               // bandwidth over the data sheet's, by products that read weights from memory
   for (std::size_t i = 1; i < fields.size(); ++i) {
-    const std::vector<std::string>& line = fields[i];
-    if (line.size() != table.header.size())
-      throw BadInput(read.at(i + 1), fmt::format("{} fields, allowed: {} as in the header", line.size(), table.header.size()));
-    table.lines.push_back(line);
+    const CsvLine line(file, table.header, fields[i], i + 1);
+    table.lines.push_back(fields[i]);
     EstimatedKernel& row = table.rows.emplace_back();
-    row.gpu = read.text(line, "gpu");
-    row.engine = read.column("lib") ? "aiter" : read.text(line, "engine");
-    row.dtype = *kind->dtype == '\0' ? "bfloat16" : usual_dtype(read.text(line, kind->dtype));
+    row.gpu = line.text("gpu");
+    row.engine = line.has("lib") ? "aiter" : line.text("engine");
+    row.dtype = *kind->dtype == '\0' ? "bfloat16" : usual_dtype(line.text(kind->dtype));
     if (row.dtype.empty()) row.dtype = "float16";
     if (find_dtype(row.dtype) == nullptr)
-      throw BadInput(read.at(line, i + 1, kind->dtype),
-                     config::unknown_name(std::string(kind->dtype) + " is", row.dtype, dtype_names()));
-    row.us = read.figure(line, i + 1, "us");
-    const std::string kernel = read.text(line, "kernel");
-    const Hardware* hardware = hardware_named(row.gpu, known, read.at(line, i + 1, "gpu"), table.warnings);
-    if (table.kind == KernelKind::attention_verify &&
-        (!config::as_number(read.text(line, "tokens")) || read.text(line, "context").empty()))
+      throw BadInput(line.where(kind->dtype), config::unknown_name(std::string(kind->dtype) + " is", row.dtype, dtype_names()));
+    row.us = size_of(line, "us");
+    const std::string kernel = line.text("kernel");
+    const Hardware* hardware = hardware_named(row.gpu, known, line.where("gpu"), table.warnings);
+    if (table.kind == KernelKind::attention_verify && (!config::as_number(line.text("tokens")) || line.text("context").empty()))
       continue;  // ragged: no one number of tokens
-    KernelShape shape = read_shape(table.kind, read, line, i + 1);
+    KernelShape shape = read_shape(table.kind, line);
     row.rows = table.kind == KernelKind::product            ? shape.rows
                : table.kind == KernelKind::attention_decode ? shape.batch
                : table.kind == KernelKind::attention_latent ? shape.batch
@@ -470,10 +431,9 @@ EstimatedKernels estimate_kernel_table(const std::string& file, const std::vecto
       shape.context += shape.tokens;  // decode attention counts the token's own key
     row.priced_us = estimator.microseconds(*hardware, shape);
     if (row.priced_us <= 0.0) continue;
-    row.warm = *kind->over_l2 != '\0' && read.column(kind->over_l2) &&
-               read.figure(line, i + 1, kind->over_l2, {}, 0.0, false) < kind->cold;
+    row.warm = *kind->over_l2 != '\0' && line.has(kind->over_l2) && size_of(line, kind->over_l2, {}, 0.0, false) < kind->cold;
     row.covered = estimator.own != nullptr && estimator.own->covers(*hardware, shape);
-    if (table.kind == KernelKind::product && read.column("set_over_l2") && !row.warm)
+    if (table.kind == KernelKind::product && line.has("set_over_l2") && !row.warm)
       streams.push_back(shape.outer * shape.inner * find_dtype(row.dtype)->weight_bytes / hardware->bandwidth / (1e-6 * row.us));
     ratios.push_back(row.priced_us / row.us);
     estimated_lines.push_back(i + 1);

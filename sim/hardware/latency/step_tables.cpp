@@ -1,6 +1,7 @@
 #include "sim/hardware/latency/step_tables.h"
 
 #include "sim/foundation/base/check.h"
+#include "sim/foundation/config/csv_line.h"
 #include "sim/foundation/config/value.h"
 #include "sim/hardware/latency/roofline.h"
 #include "sim/hardware/presets/presets.h"
@@ -86,45 +87,20 @@ bool narrow_cache(const Precision& precision, const std::string& engine, const H
          (engine != "sglang" || hardware.compute_capability >= kBlackwell || precision.weights == "fp8_block");
 }
 
-// A line of a table, with its fields found by the header.
-class StepLine {
- public:
-  StepLine(const std::string& file, const std::vector<std::string>& header, const std::vector<std::string>& fields,
-           std::size_t number)
-      : file_(file), header_(header), fields_(fields), number_(static_cast<int>(number)) {
-    if (fields.size() != header.size())
-      throw BadInput({file_, number_, 0}, fmt::format("{} fields, allowed: {} as in the header", fields.size(), header.size()));
-  }
-  // "" for a column that the table does not have.
-  [[nodiscard]] const std::string& text(const char* name) const {
-    static const std::string none;
-    const auto at = std::find(header_.begin(), header_.end(), name);
-    return at == header_.end() ? none : fields_[static_cast<std::size_t>(at - header_.begin())];
-  }
-  // A figure of at least `least`.
-  [[nodiscard]] double figure(const char* name, double least) const {
-    const std::optional<double> x = config::as_number(text(name));
-    if (!x || *x < least || *x > 1e12) refuse(name, fmt::format("a number from {:g} on", least));
-    return *x;
-  }
-  // Whether the column exists and has a value above 1.
-  [[nodiscard]] bool several(const char* name) const { return !text(name).empty() && text(name) != "1" && text(name) != "1.0"; }
-  // The place of a field, valid if the line has no quotes.
-  [[nodiscard]] Location at(const char* name) const {
-    std::size_t place = 1;
-    for (std::size_t i = 0; i < fields_.size() && header_[i] != name; ++i) place += fields_[i].size() + 1;
-    return {file_, number_, static_cast<int>(place)};
-  }
-  [[noreturn]] void refuse(const char* name, const std::string& allowed) const {
-    throw BadInput(at(name), fmt::format("{} is {}, allowed: {}", name, config::quote_for_message(text(name)), allowed));
-  }
+using config::CsvLine;
 
- private:
-  const std::string& file_;
-  const std::vector<std::string>& header_;
-  const std::vector<std::string>& fields_;
-  int number_;
-};
+// A figure of at least `least`.
+double figure(const CsvLine& line, const char* name, double least) {
+  const std::optional<double> x = config::as_number(line.text(name));
+  if (!x || *x < least || *x > 1e12) line.refuse(name, fmt::format("a number from {:g} on", least));
+  return *x;
+}
+
+// Whether the column exists and has a value above 1.
+bool several(const CsvLine& line, const char* name) {
+  const std::string& text = line.text(name);
+  return !text.empty() && text != "1" && text != "1.0";
+}
 
 // How many GPUs share a model: each layer, and the experts of engines that each have their own attention and sequences.
 struct Sharing {
@@ -134,13 +110,13 @@ struct Sharing {
 };
 
 // The sharing that a line states. `why`: the reason if the line is not estimated.
-Sharing sharing_of(const StepLine& line, const char* shards, std::string& why) {
-  Sharing sharing{line.figure(shards, 1.0), 1.0};
-  const double engines = line.several("attention_dp_size") ? line.figure("attention_dp_size", 1.0) : 1.0;
-  const double spread = line.several("moe_ep_size") ? line.figure("moe_ep_size", 1.0) : 1.0;
-  const double cut = line.several("moe_tp_size") ? line.figure("moe_tp_size", 1.0) : 1.0;
+Sharing sharing_of(const CsvLine& line, const char* shards, std::string& why) {
+  Sharing sharing{figure(line, shards, 1.0), 1.0};
+  const double engines = several(line, "attention_dp_size") ? figure(line, "attention_dp_size", 1.0) : 1.0;
+  const double spread = several(line, "moe_ep_size") ? figure(line, "moe_ep_size", 1.0) : 1.0;
+  const double cut = several(line, "moe_tp_size") ? figure(line, "moe_tp_size", 1.0) : 1.0;
   const bool fewer = !line.text("batch_size").empty() && !line.text("concurrency").empty() &&
-                     line.figure("batch_size", 0.0) < line.figure("concurrency", 0.0);
+                     figure(line, "batch_size", 0.0) < figure(line, "concurrency", 0.0);
   if (spread > 1.0 && fewer && line.text("attention_dp_size").empty())
     why = "how many engines share the clients is not given";
   else if (engines == 1.0 && spread > 1.0 && spread * cut != sharing.tensor)
@@ -288,34 +264,34 @@ void estimate_pass(EstimatedStep& row, const CostModel& model, const Pass& pass)
   state_error(row, model, pass);
 }
 
-void estimate_server_step(const StepLine& line, const CostModel* model, EstimatedStep& row) {
+void estimate_server_step(const CsvLine& line, const CostModel* model, EstimatedStep& row) {
   row.phase = "decode";
-  row.batch = line.figure("batch", 1.0);
-  const double context = line.figure("mean_context", 0.0);
-  if (line.figure("ep", 1.0) > 1.0) row.why = "experts on several GPUs in parallel are not estimated";
+  row.batch = figure(line, "batch", 1.0);
+  const double context = figure(line, "mean_context", 0.0);
+  if (figure(line, "ep", 1.0) > 1.0) row.why = "experts on several GPUs in parallel are not estimated";
   if (row.why.empty()) estimate_pass(row, *model, {row.batch, 1.0, context, 1.0});
 }
 
-void estimate_layerwise_step(const StepLine& line, const CostModel* model, EstimatedStep& row) {
+void estimate_layerwise_step(const CsvLine& line, const CostModel* model, EstimatedStep& row) {
   const std::string& phase = line.text("phase");
   if (phase != "gen" && phase != "ctx") line.refuse("phase", "gen, ctx");
   row.phase = phase == "gen" ? "decode" : "prompt";
-  row.batch = line.figure("batch", 1.0);
-  const double tokens = line.figure("new_tokens", 1.0);
-  const double context = line.figure("context", 0.0);
+  row.batch = figure(line, "batch", 1.0);
+  const double tokens = figure(line, "new_tokens", 1.0);
+  const double context = figure(line, "context", 0.0);
   if (row.why.empty()) estimate_pass(row, *model, {row.batch, tokens, context, 1.0, false});
 }
 
-void estimate_served_step(const StepLine& line, const CostModel* model, EstimatedStep& row) {
+void estimate_served_step(const CsvLine& line, const CostModel* model, EstimatedStep& row) {
   row.phase = "served";
   const bool unknown_load = line.text("concurrency").empty();
-  if (!unknown_load) row.batch = line.figure("concurrency", 1.0);
+  if (!unknown_load) row.batch = figure(line, "concurrency", 1.0);
   // Several engines or servers share the clients equally.
-  if (!unknown_load && !line.text("batch_size").empty() && line.figure("batch_size", 0.0) >= 1.0)
-    row.batch = std::min(row.batch, line.figure("batch_size", 0.0));
-  const double wait = line.text("silicon_ttft_ms").empty() ? 0.0 : 1e-3 * line.figure("silicon_ttft_ms", 0.0);
-  const Clients clients{row.batch, line.figure("isl", 1.0), line.figure("osl", 1.0), wait};
-  if (line.figure("tp_size", 1.0) > kMostGpus) row.why = "more than eight GPUs are not estimated";
+  if (!unknown_load && !line.text("batch_size").empty() && figure(line, "batch_size", 0.0) >= 1.0)
+    row.batch = std::min(row.batch, figure(line, "batch_size", 0.0));
+  const double wait = line.text("silicon_ttft_ms").empty() ? 0.0 : 1e-3 * figure(line, "silicon_ttft_ms", 0.0);
+  const Clients clients{row.batch, figure(line, "isl", 1.0), figure(line, "osl", 1.0), wait};
+  if (figure(line, "tp_size", 1.0) > kMostGpus) row.why = "more than eight GPUs are not estimated";
   if (unknown_load) row.why = "no concurrency is given";
   if (!row.why.empty()) return;
   const Served served = served_seconds(*model, clients);
@@ -340,7 +316,7 @@ struct StepFormat {
   const char* time;
   // Reads the rest of the line into the row, with its estimated time. `model` is nullptr, and row.why gives the reason, if no
   // model can estimate it.
-  void (*price)(const StepLine& line, const CostModel* model, EstimatedStep& row);
+  void (*price)(const CsvLine& line, const CostModel* model, EstimatedStep& row);
 };
 
 const std::vector<StepFormat>& step_formats() {
@@ -412,19 +388,19 @@ EstimatedSteps estimate_step_table(const std::string& file, const std::vector<st
       table.warnings.push_back(std::move(text));
   };
   for (std::size_t i = 1; i < fields.size(); ++i) {
-    const StepLine line(file, table.header, fields[i], i + 1);
+    const CsvLine line(file, table.header, fields[i], i + 1);
     table.lines.push_back(fields[i]);
     EstimatedStep& row = table.rows.emplace_back();
     row.gpu = line.text(format.gpu);
     row.engine = line.text(format.engine);
     row.model = line.text(format.model);
-    row.ms = line.figure(format.time, 1e-6);
+    row.ms = figure(line, format.time, 1e-6);
     std::string unshared;
     const Sharing sharing = sharing_of(line, format.shards, unshared);
     const std::optional<Precision> precision =
         format.precision == nullptr ? Precision() : precision_of(line.text(format.precision), line.text("gemm_quant_mode"));
     if (!precision) line.refuse(format.precision, "bf16, fp8, fp4, int4");
-    const CostModel* model = models.find(row.gpu, row.engine, row.model, sharing, *precision, line.at(format.gpu), row.why);
+    const CostModel* model = models.find(row.gpu, row.engine, row.model, sharing, *precision, line.where(format.gpu), row.why);
     if (!unshared.empty()) row.why = unshared;
     if (engine)
       row.engine = engine->name;
