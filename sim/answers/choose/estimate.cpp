@@ -193,16 +193,4 @@ Estimate EnginePlans::estimate(double replicas, double prefill_engines, const se
   return result;
 }
 
-double objective_of(Objective objective, const Estimate& estimate) {
-  switch (objective) {
-    case Objective::cost:
-      return estimate.dollars_per_million;
-    case Objective::joules:
-      return estimate.joules_per_token;
-    case Objective::tokens:
-      break;
-  }
-  return 1.0 / estimate.tokens_per_gpu();
-}
-
 }  // namespace specsim::choose

@@ -57,7 +57,6 @@ struct Estimate {
   double context = 0.0;
   double longest = 0.0;  // tokens of a sequence that the server must take
   bool closed = false;   // users decide how many requests come, and send more to a faster server
-  [[nodiscard]] double tokens_per_gpu() const { return tokens_per_second / gpus; }
 };
 
 // Plans of one engine at any batch, each made once.
@@ -81,8 +80,5 @@ class EnginePlans {
   cost::PassTime prompt_;
   std::map<int, plan::PlanPoint> plans_;
 };
-
-// The figure that ranks the settings: lower is better.
-double objective_of(Objective objective, const Estimate& estimate);
 
 }  // namespace specsim::choose

@@ -116,12 +116,6 @@ const std::vector<report::StreamedColumn<serve::StepRecord>>& step_columns() {
 
 }  // namespace
 
-std::string seconds_text(arrivals::Picoseconds time) {
-  std::string text;
-  append_seconds(text, time);
-  return text;
-}
-
 std::string requests_csv(const serve::SimulationResult& result) {
   std::string text;
   report::append_header(text, request_columns());

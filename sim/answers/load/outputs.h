@@ -14,9 +14,6 @@
 
 namespace specsim::load {
 
-// A moment in seconds, to the picosecond, without trailing zeros; "" for kNever.
-std::string seconds_text(arrivals::Picoseconds time);
-
 // A line per request that was sent: the times when it was sent, first scheduled, got its first and last token; its tokens and
 // rounds; and the milliseconds of its life by cause.
 std::string requests_csv(const serve::SimulationResult& result);

@@ -85,11 +85,6 @@ std::optional<double> count_after(std::string_view line, std::string_view key) {
   return x && *x == std::floor(*x) ? x : std::nullopt;
 }
 
-bool bad_number_after(std::string_view line, std::string_view key) {
-  const auto rest = text_after(line, key);
-  return rest && begins_with_bad_number(*rest);
-}
-
 std::optional<std::vector<double>> rates_after(std::string_view line, std::string_view key) {
   std::vector<double> rates;
   auto rest = text_after(line, key);

@@ -21,8 +21,6 @@ std::optional<std::string_view> text_after(std::string_view line, std::string_vi
 std::optional<double> number_after(std::string_view line, std::string_view key);
 // The same for a whole number, as counts are.
 std::optional<double> count_after(std::string_view line, std::string_view key);
-// Whether `key` is followed by a missing number (NaN) or by one that number_after() refuses: infinite, negative, too large.
-bool bad_number_after(std::string_view line, std::string_view key);
 // The comma-separated shares of rounds that follow `key`, up to the first text that is not a number; empty if there are none.
 // Nothing if one of them is outside [0, 1], or if there are more than kMostPositions.
 std::optional<std::vector<double>> rates_after(std::string_view line, std::string_view key);

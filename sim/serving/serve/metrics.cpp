@@ -98,11 +98,6 @@ Statistics statistics(const std::vector<double>& samples) {
   return weighted_statistics(std::move(weighted));
 }
 
-const std::array<const char*, kLatencies>& latency_names() {
-  static const std::array<const char*, kLatencies> names = {"ttft", "tpot", "e2el"};
-  return names;
-}
-
 const Statistics& latency(const Summary& summary, Latency which) {
   return which == Latency::ttft ? summary.ttft_ms : which == Latency::tpot ? summary.tpot_ms : summary.e2el_ms;
 }

@@ -144,7 +144,6 @@ Bounds bounds(const Summary& summary, Bounded which);
 double joules_per_token(const Summary& summary);
 double dollars_per_million(const Summary& summary);
 
-const std::array<const char*, kLatencies>& latency_names();
 const Statistics& latency(const Summary& summary, Latency which);
 // The share of requests that keep a limit, among the requests of all runs together, minus the required share (Slo::percentile),
 // for the limit with the smallest difference. NaN without limits; -1 if a run reached its horizon with requests left.
