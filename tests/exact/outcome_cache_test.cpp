@@ -49,6 +49,17 @@ class Repeats final : public draft::BlockDrafter {
   Shape shape_;
 };
 
+// The share of rounds that begin prepared, in the long run.
+double ready_share(const theory::RoundKernel& rounds) {
+  double stays = 0.0;
+  double returns = 0.0;
+  for (const theory::StateMatrix& moves : rounds.moves) {
+    stays += moves[0];
+    returns += moves[2];
+  }
+  return returns / (1.0 - stays + returns);
+}
+
 // Share of rounds that begin prepared, in sequences of `rounds` rounds of which the first is not.
 double ready_in(const theory::RoundKernel& kernel, int rounds) {
   double ready = 0.0;
@@ -125,10 +136,10 @@ TEST_CASE("how often an outcome is prepared, by hand", "[outcome_cache]") {
   CHECK(theory::prepared_mass(kTarget, kDraft, 1) == Approx(0.3));
   CHECK(theory::prepared_mass(kTarget, kDraft, 2) == Approx(0.5));
   const theory::RoundKernel again = theory::prepared_rounds({two}, 0.5, 1.0, true);
-  CHECK(theory::ready_share(again) == Approx(0.3 + 0.7 * 0.5));
+  CHECK(ready_share(again) == Approx(0.3 + 0.7 * 0.5));
   // Without a second draft, a missed outcome is followed by one token alone: stays .65, returns .8.
   theory::RoundKernel alone = theory::prepared_rounds({two}, 0.5, 0.8, false);
-  CHECK(theory::ready_share(alone) == Approx(0.8 / (1.0 - 0.65 + 0.8)));
+  CHECK(ready_share(alone) == Approx(0.8 / (1.0 - 0.65 + 0.8)));
   CHECK(alone.at(0, 1, 0) + alone.at(0, 1, 1) == Approx(1.0));
 }
 

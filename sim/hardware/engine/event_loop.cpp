@@ -27,8 +27,9 @@ std::uint32_t EventLoop::new_slot() {
 }
 
 bool EventLoop::cancel(EventId id) {
-  if (!is_pending(id)) return false;
-  free_slot(slot_of(id.bits_));
+  const std::uint32_t slot = slot_of(id.bits_);
+  if (!id || slot >= events_.size() || events_[slot].id != id.bits_) return false;
+  free_slot(slot);
   --live_;
   ++dead_;
   if (dead_ > live_ + kDeadAllowed) {
@@ -38,7 +39,7 @@ bool EventLoop::cancel(EventId id) {
   return true;
 }
 
-std::uint64_t EventLoop::run_some(SimTime until, std::uint64_t most) {
+std::uint64_t EventLoop::run_some(std::uint64_t most) {
   SPECSIM_CHECK(!running_, "now {} ps: an event runs the engine", now_.ps());
   struct Running {
     bool& flag;
@@ -49,8 +50,8 @@ std::uint64_t EventLoop::run_some(SimTime until, std::uint64_t most) {
   const std::uint64_t before = executed_;
   while (executed_ - before < most && !stopped_) {
     const Key key = heap_.top();
+    if (key == KeyHeap::kNone) break;
     const std::int64_t time_ps = time_of(key);
-    if (key == KeyHeap::kNone || time_ps > until.ps()) break;
     const std::uint64_t id = id_of(key);
     Event& event = events_[slot_of(id)];
     heap_.pop();
@@ -73,15 +74,8 @@ std::uint64_t EventLoop::run_some(SimTime until, std::uint64_t most) {
   return executed_ - before;
 }
 
-bool EventLoop::step() { return run_some(SimTime::max(), 1) == 1; }
+bool EventLoop::step() { return run_some(1) == 1; }
 
-std::uint64_t EventLoop::run() { return run_some(SimTime::max(), ~std::uint64_t{0}); }
-
-std::uint64_t EventLoop::run_until(SimTime until) {
-  SPECSIM_CHECK(until >= now_, "until {} ps, now {} ps: in the past", until.ps(), now_.ps());
-  const std::uint64_t count = run_some(until, ~std::uint64_t{0});
-  if (!stopped_) now_ = until;
-  return count;
-}
+std::uint64_t EventLoop::run() { return run_some(~std::uint64_t{0}); }
 
 }  // namespace specsim::engine

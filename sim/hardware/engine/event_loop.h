@@ -79,19 +79,13 @@ class EventLoop : boost::noncopyable {
     return schedule_at(now_ + delay, action, priority, label);
   }
 
+  // False if the event is not pending.
   bool cancel(EventId id);
-  [[nodiscard]] bool is_pending(EventId id) const {
-    const std::uint32_t slot = slot_of(id.bits_);
-    return id && slot < events_.size() && events_[slot].id == id.bits_;
-  }
 
   // Runs the next event; false if there is none.
   bool step();
   // Runs until nothing is pending, or stop(). Returns how many events ran.
   std::uint64_t run();
-  // Runs every event up to and including `until`, also those scheduled meanwhile. now() is then `until`, unless stop() was
-  // called. Returns how many events ran.
-  std::uint64_t run_until(SimTime until);
   // Called from inside an event: the run ends after that event. Pending events stay pending.
   void stop() { stopped_ = true; }
 
@@ -132,8 +126,8 @@ class EventLoop : boost::noncopyable {
   // Not inlined: the messages would enlarge the code that schedules.
   [[noreturn]] void refuse(SimTime at, Priority priority) const;
   std::uint32_t new_slot();
-  // Runs up to `most` events that are due at `until` or before.
-  std::uint64_t run_some(SimTime until, std::uint64_t most);
+  // Runs up to `most` events.
+  std::uint64_t run_some(std::uint64_t most);
 
   KeyHeap heap_;  // live and cancelled keys
   std::vector<Event> events_;

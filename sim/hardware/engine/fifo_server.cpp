@@ -14,7 +14,6 @@ void FifoServer::start(const Job& job) {
   const unsigned unit = free_units_.back();
   free_units_.pop_back();
   units_[unit] = job.on_finish;
-  in_service_.up(engine_.now());
   engine_.schedule_after(
       job.service, [this, unit] { finish(unit); }, finish_priority_);
   if (timeline_ != nullptr) timeline_->span(lanes_[unit], job.name, engine_.now(), job.service);
@@ -24,7 +23,6 @@ void FifoServer::start(const Job& job) {
 void FifoServer::finish(unsigned unit) {
   const Action on_finish = units_[unit];
   free_units_.push_back(unit);
-  in_service_.down(engine_.now());
   in_system_.down(engine_.now());
   if (!queue_.empty()) {
     const Job next = queue_.front();

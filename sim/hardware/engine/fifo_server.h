@@ -42,17 +42,12 @@ class FifoServer : boost::noncopyable {
 
   [[nodiscard]] const std::string& lane() const { return lane_; }
   [[nodiscard]] unsigned capacity() const { return static_cast<unsigned>(units_.size()); }
-  [[nodiscard]] std::size_t queue_length() const { return queue_.size(); }
-  [[nodiscard]] std::uint64_t in_service() const { return in_service_.count(); }
   [[nodiscard]] std::uint64_t in_system() const { return in_system_.count(); }
   [[nodiscard]] std::uint64_t requested() const { return requested_; }
   [[nodiscard]] std::uint64_t finished() const { return requested_ - in_system_.count(); }
-  // Unit-picoseconds spent serving so far, and job-picoseconds spent in the system, both exact.
-  [[nodiscard]] uint128 busy_ps() const { return in_service_.area_ps(engine_.now()); }
+  // Job-picoseconds spent in the system so far, exact.
   [[nodiscard]] uint128 in_system_ps() const { return in_system_.area_ps(engine_.now()); }
   [[nodiscard]] double mean_in_system() const { return in_system_.mean(engine_.now()); }
-  // The fraction of the units' time that was busy so far, 0..1.
-  [[nodiscard]] double utilisation() const { return in_service_.mean(engine_.now()) / static_cast<double>(units_.size()); }
 
   // From here on every service is a span, in the lane of this name, or with several units in "lane/0", "lane/1", ...
   void trace(Timeline& timeline);
@@ -73,7 +68,6 @@ class FifoServer : boost::noncopyable {
   std::vector<Action> units_;  // what to do when the job on the unit has finished
   std::vector<unsigned> free_units_;
   Ring<Job> queue_;
-  Level in_service_;
   Level in_system_;
   std::uint64_t requested_ = 0;
   Timeline* timeline_ = nullptr;

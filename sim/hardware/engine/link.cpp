@@ -22,7 +22,6 @@ SimTime Link::send(std::uint64_t bytes, Action on_delivery, const char* name) {
   free_at_ = start + duration;
   transmitting_ += duration;
   ++sent_;
-  sent_bytes_ += bytes;
   if (on_delivery) engine_.schedule_at(delivery, on_delivery, delivery_priority_);
   if (timeline_ != nullptr)
     timeline_->span(timeline_lane_, name, start, duration,

@@ -32,13 +32,9 @@ class Link : boost::noncopyable {
   [[nodiscard]] Duration transmission(std::uint64_t bytes) const {
     return Duration::from_ps(static_cast<double>(bytes) * 1e12 / bytes_per_second_);
   }
-  // When the link has transmitted everything sent so far; may be in the past.
-  [[nodiscard]] SimTime free_at() const { return free_at_; }
   [[nodiscard]] std::uint64_t sent() const { return sent_; }
-  [[nodiscard]] std::uint64_t sent_bytes() const { return sent_bytes_; }
-  // Time spent transmitting so far, and the total transmission time of everything sent.
+  // Time spent transmitting so far.
   [[nodiscard]] Duration busy() const;
-  [[nodiscard]] Duration busy_when_done() const { return transmitting_; }
 
   // From here on every transmission is a span in the lane of this name. The latency is an argument of the span, not part of its
   // length.
@@ -50,10 +46,9 @@ class Link : boost::noncopyable {
   Duration latency_;
   double bytes_per_second_;
   Priority delivery_priority_;
-  SimTime free_at_;
-  Duration transmitting_;
+  SimTime free_at_;        // when everything sent so far has been transmitted; may be in the past
+  Duration transmitting_;  // of everything sent so far
   std::uint64_t sent_ = 0;
-  std::uint64_t sent_bytes_ = 0;
   Timeline* timeline_ = nullptr;
   Timeline::Lane timeline_lane_{};
 };

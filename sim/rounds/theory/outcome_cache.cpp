@@ -74,15 +74,4 @@ RoundKernel prepared_rounds(const std::vector<PreparedPosition>& chain, double r
   return rounds;
 }
 
-double ready_share(const RoundKernel& rounds) {
-  SPECSIM_CHECK(rounds.states == 2, "{} states", rounds.states);
-  double stays = 0.0;
-  double returns = 0.0;
-  for (const StateMatrix& moves : rounds.moves) {
-    stays += moves[0];
-    returns += moves[2];
-  }
-  return returns / (1.0 - stays + returns);
-}
-
 }  // namespace specsim::theory

@@ -31,7 +31,4 @@ struct PreparedPosition {
 [[nodiscard]] RoundKernel prepared_rounds(const std::vector<PreparedPosition>& chain, double ready_whole, double ready_alone,
                                           bool drafts_again);
 
-// The share of rounds in state 0, in the long run.
-[[nodiscard]] double ready_share(const RoundKernel& rounds);
-
 }  // namespace specsim::theory
