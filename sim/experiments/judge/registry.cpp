@@ -8,7 +8,7 @@
 
 namespace specsim::judge {
 
-// To add a theory, add one line here and one file in this folder.
+// To add a theory, add one line here and a function NAME_theory() in this folder.
 #define SPECSIM_THEORIES(X) \
   X(recursive)              \
   X(matching)               \

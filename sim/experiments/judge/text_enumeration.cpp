@@ -11,38 +11,23 @@ namespace specsim::judge {
 
 namespace {
 
-class TextRounds final : public Enumeration {
+// `kMoments`: of a sequence's rounds, from what `Draft` drafts after a text.
+template <class Draft, auto kMoments>
+class CopiedRounds final : public Enumeration {
  public:
-  TextRounds(BlockRounds rounds, theory::TextDraft draft) : Enumeration(std::move(rounds)), draft_(std::move(draft)) {}
+  CopiedRounds(BlockRounds rounds, Draft draft) : Enumeration(std::move(rounds)), draft_(std::move(draft)) {}
 
  private:
   [[nodiscard]] RoundTheory work_out() const override {
     RoundTheory result;
     result.sequence = [distributions = automaton(-1), moves = transition(), start = rounds().start(), draft = draft_,
                        text = prompt_of(*rounds().cell)](int rounds) {
-      return theory::text_moments(distributions, moves, start, text, draft, rounds);
+      return kMoments(distributions, moves, start, text, draft, rounds);
     };
     return result;
   }
 
-  theory::TextDraft draft_;
-};
-
-class HistoryRounds final : public Enumeration {
- public:
-  HistoryRounds(BlockRounds rounds, theory::HistoryDraft draft) : Enumeration(std::move(rounds)), draft_(std::move(draft)) {}
-
- private:
-  [[nodiscard]] RoundTheory work_out() const override {
-    RoundTheory result;
-    result.sequence = [distributions = automaton(-1), moves = transition(), start = rounds().start(), draft = draft_,
-                       text = prompt_of(*rounds().cell)](int rounds) {
-      return theory::history_moments(distributions, moves, start, text, draft, rounds);
-    };
-    return result;
-  }
-
-  theory::HistoryDraft draft_;
+  Draft draft_;
 };
 
 std::string why_not_read(const BlockRounds& rounds) {
@@ -52,20 +37,22 @@ std::string why_not_read(const BlockRounds& rounds) {
   return rounds.shape->ends() ? "theory does not cover requests whose drafter reads the text" : "";
 }
 
+template <auto kMoments, class Draft>
+Coverage follow(const spec::Cell& cell, Draft draft) {
+  BlockRounds rounds(cell);
+  std::string why = why_not_read(rounds);
+  if (!why.empty()) return {nullptr, std::move(why)};
+  return {std::make_unique<CopiedRounds<Draft, kMoments>>(std::move(rounds), std::move(draft)), ""};
+}
+
 }  // namespace
 
 Coverage follow_text(const spec::Cell& cell, theory::TextDraft draft) {
-  BlockRounds rounds(cell);
-  std::string why = why_not_read(rounds);
-  if (!why.empty()) return {nullptr, std::move(why)};
-  return {std::make_unique<TextRounds>(std::move(rounds), std::move(draft)), ""};
+  return follow<theory::text_moments>(cell, std::move(draft));
 }
 
 Coverage follow_history(const spec::Cell& cell, theory::HistoryDraft draft) {
-  BlockRounds rounds(cell);
-  std::string why = why_not_read(rounds);
-  if (!why.empty()) return {nullptr, std::move(why)};
-  return {std::make_unique<HistoryRounds>(std::move(rounds), std::move(draft)), ""};
+  return follow<theory::history_moments>(cell, std::move(draft));
 }
 
 std::vector<std::vector<int>> drafter_texts(const spec::Cell& cell, const std::string& key) {
