@@ -3,7 +3,7 @@
 
 namespace specsim::families {
 
-// To add a family, a transform or a context process, add one line here and one file in this folder.
+// To add a family, a transform or a context process, add one line here and a function in this folder.
 #define SPECSIM_FAMILIES(X) \
   X(explicit)               \
   X(uniform)                \
