@@ -6,6 +6,16 @@
 
 namespace specsim::arrivals {
 
+decltype(LengthsEntry::make) from_arguments(
+    std::string what, std::function<std::unique_ptr<LengthDistribution>(const config::Arguments&, Diagnostics&)> make) {
+  return [what = std::move(what), make = std::move(make)](const config::Value& value, const config::PartInfo& info,
+                                                          Diagnostics& diagnostics) -> std::unique_ptr<LengthDistribution> {
+    const std::size_t before = diagnostics.list().size();
+    const config::Arguments arguments = config::read_arguments(value, info.parameters, {}, what, diagnostics);
+    return diagnostics.list().size() == before ? make(arguments, diagnostics) : nullptr;
+  };
+}
+
 std::unique_ptr<LengthDistribution> read_lengths(const config::Value& value, const std::string& what, Diagnostics& diagnostics) {
   const config::Value named = config::spelled_out(value, "fixed");
   if (!named.is_map() || named.fields.size() != 1) {

@@ -28,6 +28,10 @@ struct LengthsEntry {
   std::function<std::unique_ptr<LengthDistribution>(const config::Value&, const config::PartInfo&, Diagnostics&)> make;
 };
 
+// LengthsEntry::make of a part with parameters. `what`: in messages.
+decltype(LengthsEntry::make) from_arguments(
+    std::string what, std::function<std::unique_ptr<LengthDistribution>(const config::Arguments&, Diagnostics&)> make);
+
 config::Registry<LengthsEntry>& length_distributions();
 
 // Replaces a workload's name in `lengths` by {prompt: ..., output: ...}; returns other values unchanged. Reports an unknown name.

@@ -3,7 +3,7 @@
 
 namespace specsim::arrivals {
 
-// To add a process of arrivals or a distribution of lengths, add one line here and one file in this folder.
+// To add a process of arrivals or a distribution of lengths, add one line here and a function in this folder.
 #define SPECSIM_ARRIVALS(X) X(poisson) X(gamma) X(deterministic) X(markov_modulated) X(closed) X(batch) X(sessions) X(trace)
 #define SPECSIM_LENGTHS(X) X(fixed) X(uniform) X(lognormal) X(geometric) X(list) X(file)
 

@@ -1,4 +1,4 @@
-// Lengths of recorded requests without their times: a column of a CSV file.
+// Lengths that the user lists, or one for all requests, or recorded ones without their times: a column of a CSV file.
 #include "sim/foundation/base/text_file.h"
 #include "sim/serving/arrivals/lengths.h"
 
@@ -17,9 +17,9 @@ namespace specsim::arrivals {
 
 namespace {
 
-class RecordedLength final : public LengthDistribution {
+class ListedLength final : public LengthDistribution {
  public:
-  explicit RecordedLength(std::vector<std::uint32_t> tokens) : tokens_(std::move(tokens)) {}
+  explicit ListedLength(std::vector<std::uint32_t> tokens) : tokens_(std::move(tokens)) {}
   std::uint32_t draw(std::uint64_t request, rng::Stream& /*random_bits*/) const override {
     return tokens_[request % tokens_.size()];
   }
@@ -87,6 +87,34 @@ std::vector<std::uint32_t> read_column(const std::string& text, const std::strin
 
 }  // namespace
 
+LengthsEntry fixed_lengths() {
+  return {
+      {"fixed", "one number for every request: {fixed: 128}, or the number alone", "", {}, ""},
+      [](const config::Value& value, const config::PartInfo&, Diagnostics& diagnostics) -> std::unique_ptr<LengthDistribution> {
+        const auto tokens = config::read_integer(value, config::between(1, kMostTokens), "fixed", diagnostics);
+        if (!tokens) return nullptr;
+        return std::make_unique<ListedLength>(std::vector{static_cast<std::uint32_t>(*tokens)});
+      }};
+}
+
+LengthsEntry list_lengths() {
+  return {
+      {"list", "one after the other; after the last it starts again: {list: [128, 256]}", "", {}, ""},
+      [](const config::Value& value, const config::PartInfo&, Diagnostics& diagnostics) -> std::unique_ptr<LengthDistribution> {
+        std::vector<std::uint32_t> tokens;
+        if (!value.is_list() || value.items.empty()) {
+          diagnostics.add(value.where, "list is " + config::description_of_found(value) + ", allowed: [128, 256, ...]");
+          return nullptr;
+        }
+        for (const config::Value& item : value.items) {
+          const auto length = config::read_integer(item, config::between(1, kMostTokens), "list", diagnostics);
+          if (!length) return nullptr;
+          tokens.push_back(static_cast<std::uint32_t>(*length));
+        }
+        return std::make_unique<ListedLength>(std::move(tokens));
+      }};
+}
+
 LengthsEntry file_lengths() {
   struct P {
     std::string path;
@@ -100,25 +128,22 @@ LengthsEntry file_lengths() {
            "a column of a CSV file, one line for each request; after the last line it starts again: {file: {path: requests.csv, "
            "column: prompt}}",
            "", fields, "Prompts and outputs of the same file stay together, line by line."},
-          [](const config::Value& value, const config::PartInfo& info,
-             Diagnostics& diagnostics) -> std::unique_ptr<LengthDistribution> {
-            const std::size_t before = diagnostics.list().size();
-            const config::Arguments arguments =
-                config::read_arguments(value, info.parameters, {}, "lengths of a file", diagnostics);
-            if (diagnostics.list().size() != before) return nullptr;
-            const P params = fields.read(arguments);
-            const Location& where = arguments.where("path");
-            const std::string path = file_next_to(where, params.path);
-            std::string text;
-            try {
-              text = read_text_file(path);
-            } catch (const ReadError& error) {
-              diagnostics.add(where, fmt::format("{}: {}{}", path, error.message("file of lengths"), looked_for(where, path)));
-              return nullptr;
-            }
-            std::vector<std::uint32_t> tokens = read_column(text, path, params.column, diagnostics);
-            return tokens.empty() ? nullptr : std::make_unique<RecordedLength>(std::move(tokens));
-          }};
+          from_arguments("lengths of a file",
+                         [](const config::Arguments& arguments, Diagnostics& diagnostics) -> std::unique_ptr<LengthDistribution> {
+                           const P params = fields.read(arguments);
+                           const Location& where = arguments.where("path");
+                           const std::string path = file_next_to(where, params.path);
+                           std::string text;
+                           try {
+                             text = read_text_file(path);
+                           } catch (const ReadError& error) {
+                             diagnostics.add(
+                                 where, fmt::format("{}: {}{}", path, error.message("file of lengths"), looked_for(where, path)));
+                             return nullptr;
+                           }
+                           std::vector<std::uint32_t> tokens = read_column(text, path, params.column, diagnostics);
+                           return tokens.empty() ? nullptr : std::make_unique<ListedLength>(std::move(tokens));
+                         })};
 }
 
 }  // namespace specsim::arrivals
