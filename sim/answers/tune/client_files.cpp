@@ -13,6 +13,7 @@
 #include "sim/answers/tune/runs.h"
 #include "sim/foundation/base/text_file.h"
 #include "sim/foundation/config/json.h"
+#include "sim/foundation/config/words.h"
 #include "sim/foundation/report/csv.h"
 #include "sim/hardware/latency/llama_bench.h"
 #include "sim/serving/logs/findings.h"
@@ -62,24 +63,10 @@ const PythonNumber* python_number(const Value& value) {
 
 // Per-request values, which no Run uses. Skipping them saves memory.
 bool is_bulk(std::string_view key) {
-  static constexpr std::string_view keys[] = {"cumulative_distribution_function",
-                                              "errors",
-                                              "generated_texts",
-                                              "input_lens",
-                                              "itls",
-                                              "latencies",
-                                              "output_lens",
-                                              "pdf",
-                                              "queue_times",
-                                              "requests",
-                                              "requests_throughput_over_time",
-                                              "samples_ns",
-                                              "samples_ts",
-                                              "start_times",
-                                              "throughput_over_time",
-                                              "ttfts",
-                                              "values"};
-  return std::binary_search(std::begin(keys), std::end(keys), key);
+  static const std::vector<std::string_view> keys = config::words_of(
+      "cumulative_distribution_function errors generated_texts input_lens itls latencies output_lens pdf queue_times "
+      "requests requests_throughput_over_time samples_ns samples_ts start_times throughput_over_time ttfts values");
+  return config::is_among(key, keys);
 }
 
 std::size_t end_of_string(std::string_view text, std::size_t quote) {

@@ -112,15 +112,16 @@ class ConfigJson {
     for (const Refused& one : kRefused)
       if (const Value* value = find_anywhere(one.key)) return no(*value, fmt::format("{} {}", one.key, one.text));
     for (const RefusedType& one : kRefusedTypes)
-      if (type_.starts_with(one.type)) {
-        const Value* value = find_anywhere("model_type");
-        return no(value != nullptr ? *value : root_, fmt::format("model_type {} {}", type_, one.text));
-      }
+      for (const std::string_view beginning : config::words_of(one.types))
+        if (type_.starts_with(beginning)) {
+          const Value* value = find_anywhere("model_type");
+          return no(value != nullptr ? *value : root_, fmt::format("model_type {} {}", type_, one.text));
+        }
     return true;
   }
 
   void look_up() {
-    for (const Architecture& one : kArchitectures)
+    for (const Architecture& one : architectures())
       if (type_.starts_with(one.type) && (architecture_ == nullptr || architecture_->type.size() < one.type.size()))
         architecture_ = &one;
     for (const std::string_view other : kOthers)

@@ -2,9 +2,12 @@
 // model_type.
 #pragma once
 
+#include "sim/foundation/config/words.h"
+
 #include <array>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 namespace specsim::cost {
 
@@ -14,58 +17,32 @@ struct Architecture {
   bool gated;  // gate and up projections
   bool tied;   // embeddings and LM head, if the file does not state it
 };
-inline constexpr auto kArchitectures = std::to_array<Architecture>({
-    {"llama", true, false},        {"llama4", true, false},
-    {"mistral", true, false},      {"mistral3", true, false},
-    {"ministral", true, false},    {"mixtral", true, false},
-    {"qwen2", true, false},        {"qwen2_moe", true, false},
-    {"qwen3", true, false},        {"qwen3_moe", true, false},
-    {"qwen2_vl", true, false},     {"qwen2_5_vl", true, false},
-    {"qwen3_vl", true, false},     {"gemma", true, true},
-    {"gemma2", true, true},        {"gemma3", true, true},
-    {"gemma4", true, true},        {"phi3", true, false},
-    {"phi4", true, false},         {"phimoe", true, false},
-    {"deepseek", true, false},     {"deepseek_v2", true, false},
-    {"deepseek_v3", true, false},  {"kimi_k2", true, false},
-    {"deepseek_v4", true, false},  {"gpt_oss", true, false},
-    {"cohere", true, true},        {"olmo", true, false},
-    {"olmoe", true, false},        {"granite", true, false},
-    {"granitemoe", true, false},   {"glm", true, false},
-    {"exaone", true, false},       {"internlm", true, false},
-    {"baichuan", true, false},     {"yi", true, false},
-    {"stablelm", true, false},     {"smollm", true, true},
-    {"ernie4_5", true, true},      {"hunyuan", true, false},
-    {"minicpm", true, true},       {"seed_oss", true, false},
-    {"minimax", true, false},      {"mimo", true, false},
-    {"xverse", true, false},       {"aquila", true, false},
-    {"orion", true, false},        {"eagle", true, false},
-    {"dots1", true, false},        {"bailing", true, false},
-    {"longcat", true, false},      {"arcee", false, false},
-    {"phi", false, false},         {"opt", false, true},
-    {"gpt2", false, true},         {"gpt_neo", false, true},
-    {"gpt_neox", false, false},    {"gptj", false, false},
-    {"gpt_bigcode", false, true},  {"bloom", false, true},
-    {"falcon", false, true},       {"mpt", false, true},
-    {"starcoder2", false, true},   {"codegen", false, false},
-    {"nemotron", false, false},    {"persimmon", false, false},
-    {"pythia", false, false},      {"qwen3_next", true, false},
-    {"qwen3_5", true, false},      {"qwen", true, false},
-    {"jamba", true, false},        {"nemotron_h", false, false},
-    {"falcon_h1", true, false},    {"lfm2", true, true},
-    {"kimi_linear", true, false},  {"kimi_k3", true, false},
-    {"mimo_v2", true, false},      {"apertus", false, false},
-    {"gemma3n", true, true},       {"granitemoehybrid", true, true},
-    {"bamba", true, false},        {"minimax_text", true, false},
-    {"minimax_m1", true, false},   {"step3", true, false},
-    {"nemotron-nas", true, false}, {"deci", true, false},
-    {"exaone4", true, false},      {"afmoe", true, false},
-    {"flex_olmo", true, false},    {"smollm3", true, true},
-    {"helium", true, false},       {"medusa", true, false},
-    {"speculator", true, false},   {"mlp_speculator", false, false},
-    {"chatglm", true, false},      {"gguf", true, false},
-    {"bitnet", true, true},        {"arctic", true, false},
-    {"gguf_plain", false, false},
-});
+inline const std::vector<Architecture>& architectures() {
+  struct Group {
+    std::string_view types;
+    bool gated;
+    bool tied;
+  };
+  static const std::vector<Architecture> list = [] {
+    std::vector<Architecture> all;
+    for (const auto& [types, gated, tied] :
+         {Group{"llama llama4 mistral mistral3 ministral mixtral qwen2 qwen2_moe qwen3 qwen3_moe qwen2_vl qwen2_5_vl "
+                "qwen3_vl phi3 phi4 phimoe deepseek deepseek_v2 deepseek_v3 kimi_k2 deepseek_v4 gpt_oss olmo olmoe "
+                "granite granitemoe glm exaone internlm baichuan yi stablelm hunyuan seed_oss minimax mimo xverse "
+                "aquila orion eagle dots1 bailing longcat qwen3_next qwen3_5 qwen jamba falcon_h1 kimi_linear kimi_k3 "
+                "mimo_v2 bamba minimax_text minimax_m1 step3 nemotron-nas deci exaone4 afmoe flex_olmo helium medusa "
+                "speculator chatglm gguf arctic",
+                true, false},
+          Group{"gemma gemma2 gemma3 gemma4 cohere smollm ernie4_5 minicpm lfm2 gemma3n granitemoehybrid smollm3 bitnet", true,
+                true},
+          Group{"arcee phi gpt_neox gptj codegen nemotron persimmon pythia nemotron_h apertus mlp_speculator gguf_plain", false,
+                false},
+          Group{"opt gpt2 gpt_neo gpt_bigcode bloom falcon mpt starcoder2", false, true}})
+      for (const std::string_view type : config::words_of(types)) all.push_back({type, gated, tied});
+    return all;
+  }();
+  return list;
+}
 
 // Families whose newer members differ from the architecture that the beginning of their name suggests.
 inline constexpr std::array<std::string_view, 4> kOthers = {"falcon_mamba", "longcat_flash", "glm5_next", "qwen_audio"};
@@ -81,33 +58,21 @@ inline constexpr std::array<Refused, 2> kRefused = {
 
 // Types of models whose passes are not estimated, and why.
 struct RefusedType {
-  std::string_view type;
+  std::string_view types;  // their beginnings
   const char* text;
 };
-inline constexpr std::array<RefusedType, 22> kRefusedTypes = {
-    {{"falcon_mamba", "has no attention, allowed: models with layers of attention"},
-     {"mamba", "has no attention, allowed: models with layers of attention"},
-     {"rwkv", "has no attention, allowed: models with layers of attention"},
-     {"xlstm", "has no attention, allowed: models with layers of attention"},
-     {"recurrent_gemma", "has recurrent units that are not modelled, allowed: Gated DeltaNet, Mamba and similar"},
-     {"zamba", "repeats shared blocks, allowed: layers with weights of their own"},
-     {"openelm", "has layers of different shapes, allowed: equal layers"},
-     {"longcat_flash",
-      "has two attentions and experts without weights in a layer, allowed: layers of attention and feed-forward"},
-     {"bert", "is an encoder, allowed: decoders"},
-     {"roberta", "is an encoder, allowed: decoders"},
-     {"xlm-roberta", "is an encoder, allowed: decoders"},
-     {"camembert", "is an encoder, allowed: decoders"},
-     {"distilbert", "is an encoder, allowed: decoders"},
-     {"albert", "is an encoder, allowed: decoders"},
-     {"electra", "is an encoder, allowed: decoders"},
-     {"deberta", "is an encoder, allowed: decoders"},
-     {"modernbert", "is an encoder, allowed: decoders"},
-     {"nomic_bert", "is an encoder, allowed: decoders"},
-     {"clip", "encodes images, allowed: language models"},
-     {"siglip", "encodes images, allowed: language models"},
-     {"whisper", "has an encoder, allowed: a decoder-only model"},
-     {"dbrx", "has its widths in nested maps, allowed: the keys of other models"}}};
+inline constexpr RefusedType kRefusedTypes[] = {
+    {"falcon_mamba mamba rwkv xlstm", "has no attention, allowed: models with layers of attention"},
+    {"recurrent_gemma", "has recurrent units that are not modelled, allowed: Gated DeltaNet, Mamba and similar"},
+    {"zamba", "repeats shared blocks, allowed: layers with weights of their own"},
+    {"openelm", "has layers of different shapes, allowed: equal layers"},
+    {"longcat_flash", "has two attentions and experts without weights in a layer, allowed: layers of attention and feed-forward"},
+    {"bert roberta xlm-roberta camembert distilbert albert electra deberta modernbert nomic_bert",
+     "is an encoder, allowed: decoders"},
+    {"clip siglip", "encodes images, allowed: language models"},
+    {"whisper", "has an encoder, allowed: a decoder-only model"},
+    {"dbrx", "has its widths in nested maps, allowed: the keys of other models"},
+};
 
 // Defaults of transformers that files of these types leave out.
 struct LeftOut {

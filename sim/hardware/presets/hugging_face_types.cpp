@@ -1,5 +1,6 @@
 // How a checkpoint is quantised: one type per part of the model, whichever file and format describes it.
 #include "sim/foundation/config/arguments.h"
+#include "sim/foundation/config/words.h"
 #include "sim/hardware/presets/hugging_face.h"
 
 #include <fmt/format.h>
@@ -159,35 +160,25 @@ Word of_floats(double bits, double group, bool micro, bool blocks, const std::st
   return activations.empty() ? "nvfp4/bf16" : "nvfp4/nvfp4";
 }
 
-// modelopt's names of algorithms.
+// Of one of modelopt's names of algorithms.
 std::optional<Word> of_algorithm(const std::string& name) {
-  static const std::map<std::string, Word> words = {{"fp8", "fp8/fp8"},
-                                                    {"fp8_per_channel_per_token", "fp8/fp8"},
-                                                    {"fp8_pb_wo", "fp8_block/fp8"},
-                                                    {"fp8_pb_real", "fp8_block/fp8"},
-                                                    {"fp8_block_scales", "fp8_block/fp8"},
-                                                    {"nvfp4", "nvfp4/nvfp4"},
-                                                    {"nvfp4_awq", "nvfp4/nvfp4"},
-                                                    {"nvfp4_svdquant", "nvfp4/nvfp4"},
-                                                    {"w4a16_nvfp4", "nvfp4/bf16"},
-                                                    {"mxfp8", "mxfp8/fp8"},
-                                                    {"mxfp4", "mxfp4/bf16"},
-                                                    {"w4a8_mxfp4_fp8", "mxfp4/fp8"},
-                                                    {"w4a8_mxfp4_mxfp8", "mxfp4/fp8"},
-                                                    {"w4a16_mxfp4", "mxfp4/bf16"},
-                                                    {"w4a16", "int4/bf16"},
-                                                    {"w4a16_awq", "int4/bf16"},
-                                                    {"w4a16_gptq", "int4/bf16"},
-                                                    {"w4a8_awq", "int4/fp8"},
-                                                    {"w8a16", "int8/bf16"},
-                                                    {"w8a16_gptq", "int8/bf16"},
-                                                    {"int8_sq", "int8/int8"},
-                                                    {"int8_wo", "int8/bf16"},
-                                                    {"w8a8_sq_per_channel", "int8/int8"},
-                                                    {"none", ""},
-                                                    {"no_quant", ""}};
-  const auto found = words.find(name);
-  return found == words.end() ? std::nullopt : std::optional<Word>(found->second);
+  static constexpr std::pair<std::string_view, const char*> kWords[] = {
+      {"fp8 fp8_per_channel_per_token", "fp8/fp8"},
+      {"fp8_pb_wo fp8_pb_real fp8_block_scales", "fp8_block/fp8"},
+      {"nvfp4 nvfp4_awq nvfp4_svdquant", "nvfp4/nvfp4"},
+      {"w4a16_nvfp4", "nvfp4/bf16"},
+      {"mxfp8", "mxfp8/fp8"},
+      {"mxfp4 w4a16_mxfp4", "mxfp4/bf16"},
+      {"w4a8_mxfp4_fp8 w4a8_mxfp4_mxfp8", "mxfp4/fp8"},
+      {"w4a16 w4a16_awq w4a16_gptq", "int4/bf16"},
+      {"w4a8_awq", "int4/fp8"},
+      {"w8a16 w8a16_gptq int8_wo", "int8/bf16"},
+      {"int8_sq w8a8_sq_per_channel", "int8/int8"},
+      {"none no_quant", ""},
+  };
+  for (const auto& [names, word] : kWords)
+    if (config::is_among(name, config::words_of(names))) return word;
+  return std::nullopt;
 }
 
 // The types of a checkpoint's modules.

@@ -2,6 +2,7 @@
 
 #include "sim/foundation/config/json.h"
 #include "sim/foundation/config/safetensors_header.h"
+#include "sim/foundation/config/words.h"
 
 #include <fmt/format.h>
 
@@ -20,87 +21,30 @@ using config::Value;
 namespace fs = std::filesystem;
 
 struct Rule {
-  std::string_view text;  // anywhere in the name
+  std::string_view texts;  // anywhere in the name
   std::string_view part;
 };
 // The first that fits counts. Names as Hugging Face's classes and llama.cpp's converter give them.
-constexpr std::array<Rule, 77> kRules = {{{"vision", "other"},
-                                          {"visual", "other"},
-                                          {"image", "other"},
-                                          {"audio", "other"},
-                                          {"speech", "other"},
-                                          {"mm_projector", "other"},
-                                          {"multi_modal", "other"},
-                                          {"patch_embed", "other"},
-                                          {"mtp", "mtp"},
-                                          {"nextn", "mtp"},
-                                          {"eh_proj", "mtp"},
-                                          {"shared_expert_gate", "small"},
-                                          {"shared_expert", "shared"},
-                                          {"share_expert", "shared"},
-                                          {"shared_mlp", "shared"},
-                                          {"_shexp", "shared"},
-                                          {"mlp.gate.", "small"},
-                                          {"ffn.gate.", "small"},
-                                          {"moe.gate.", "small"},
-                                          {"mixer.gate.", "small"},
-                                          {"router", "small"},
-                                          {"ffn_gate_inp", "small"},
-                                          {"exp_probs", "small"},
-                                          {"expert_bias", "small"},
-                                          {"experts", "experts"},
-                                          {"_exps", "experts"},
-                                          {"block_sparse_moe.input", "experts"},
-                                          {"block_sparse_moe.output", "experts"},
-                                          {"linear_attn", "state"},
-                                          {"mamba", "state"},
-                                          {"ssm_", "state"},
-                                          {"shortconv", "state"},
-                                          {"conv", "state"},
-                                          {"mixer.in_proj", "state"},
-                                          {"mixer.out_proj", "state"},
-                                          {"A_log", "state"},
-                                          {"norm", "small"},
-                                          {"ln_", "small"},
-                                          {"embed_tokens", "embeddings"},
-                                          {"token_embd", "embeddings"},
-                                          {"tok_embeddings", "embeddings"},
-                                          {"word_embeddings", "embeddings"},
-                                          {"wte", "embeddings"},
-                                          {"embed_in", "embeddings"},
-                                          {"embed.weight", "embeddings"},
-                                          {"position", "small"},
-                                          {"wpe", "small"},
-                                          {"rotary", "small"},
-                                          {"rope_freqs", "small"},
-                                          {"lm_head", "head"},
-                                          {"embed_out", "head"},
-                                          {"attn", "attention"},
-                                          {"attention", "attention"},
-                                          {"qkv", "attention"},
-                                          {"q_proj", "attention"},
-                                          {"k_proj", "attention"},
-                                          {"v_proj", "attention"},
-                                          {"o_proj", "attention"},
-                                          {"W_pack", "attention"},
-                                          {"mlp", "dense"},
-                                          {"ffn", "dense"},
-                                          {"feed_forward", "dense"},
-                                          {"up_proj", "dense"},
-                                          {"down_proj", "dense"},
-                                          {"gate_proj", "dense"},
-                                          {"fc1", "dense"},
-                                          {"fc2", "dense"},
-                                          {"dense_h_to_4h", "dense"},
-                                          {"dense_4h_to_h", "dense"},
-                                          {"medusa", "head"},
-                                          {"fc.weight", "dense"},
-                                          {"inp_gate", "dense"},
-                                          {"laurel", "dense"},
-                                          {"altup", "small"},
-                                          {"per_layer", "dense"},
-                                          {".proj.", "dense"},
-                                          {"bias", "small"}}};
+constexpr Rule kRules[] = {
+    {"vision visual image audio speech mm_projector multi_modal patch_embed", "other"},
+    {"mtp nextn eh_proj", "mtp"},
+    {"shared_expert_gate", "small"},
+    {"shared_expert share_expert shared_mlp _shexp", "shared"},
+    {"mlp.gate. ffn.gate. moe.gate. mixer.gate. router ffn_gate_inp exp_probs expert_bias", "small"},
+    {"experts _exps block_sparse_moe.input block_sparse_moe.output", "experts"},
+    {"linear_attn mamba ssm_ shortconv conv mixer.in_proj mixer.out_proj A_log", "state"},
+    {"norm ln_", "small"},
+    {"embed_tokens token_embd tok_embeddings word_embeddings wte embed_in embed.weight", "embeddings"},
+    {"position wpe rotary rope_freqs", "small"},
+    {"lm_head embed_out", "head"},
+    {"attn attention qkv q_proj k_proj v_proj o_proj W_pack", "attention"},
+    {"mlp ffn feed_forward up_proj down_proj gate_proj fc1 fc2 dense_h_to_4h dense_4h_to_h", "dense"},
+    {"medusa", "head"},
+    {"fc.weight inp_gate laurel", "dense"},
+    {"altup", "small"},
+    {"per_layer .proj.", "dense"},
+    {"bias", "small"},
+};
 
 // The layer number in a name: model.layers.7.mlp, blk.7.ffn_up, h.7.attn.
 std::optional<std::size_t> layer_of(std::string_view name) {
@@ -128,7 +72,8 @@ std::string_view part_of_tensor(std::string_view name, std::size_t dimensions, s
   if (name.starts_with("v.") || name.starts_with("mm.")) return "other";
   if (name == "output.weight" || name == "head.weight") return "head";
   for (const Rule& rule : kRules)
-    if (name.find(rule.text) != std::string_view::npos) return dimensions < 2 && rule.part != "other" ? "small" : rule.part;
+    for (const std::string_view text : config::words_of(rule.texts))
+      if (name.find(text) != std::string_view::npos) return dimensions < 2 && rule.part != "other" ? "small" : rule.part;
   return dimensions < 2 ? "small" : "other";
 }
 

@@ -2,6 +2,7 @@
 
 #include "sim/foundation/base/error.h"
 #include "sim/foundation/config/value.h"
+#include "sim/foundation/config/words.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -131,28 +132,14 @@ void GgufModel::read_rope(const std::string& prefix) {
 
 // Refuses unknown keys of the architecture and unknown tensors.
 void GgufModel::check_names(const std::string& prefix) const {
-  static constexpr std::string_view kKeys[] = {"attention.causal",
-                                               "attention.head_count",
-                                               "attention.head_count_kv",
-                                               "attention.key_length",
-                                               "attention.layer_norm_rms_epsilon",
-                                               "attention.value_length",
-                                               "block_count",
-                                               "context_length",
-                                               "embedding_length",
-                                               "expert_count",
-                                               "expert_used_count",
-                                               "feed_forward_length",
-                                               "rope.dimension_count",
-                                               "rope.freq_base",
-                                               "rope.scaling.factor",
-                                               "rope.scaling.finetuned",
-                                               "rope.scaling.original_context_length",
-                                               "rope.scaling.type",
-                                               "vocab_size"};
+  static const std::vector<std::string_view> kKeys = config::words_of(
+      "attention.causal attention.head_count attention.head_count_kv attention.key_length "
+      "attention.layer_norm_rms_epsilon attention.value_length block_count context_length embedding_length expert_count "
+      "expert_used_count feed_forward_length rope.dimension_count rope.freq_base rope.scaling.factor "
+      "rope.scaling.finetuned rope.scaling.original_context_length rope.scaling.type vocab_size");
   Diagnostics diagnostics;
   for (const auto& entry : file_.metadata())
-    if (entry.first.starts_with(prefix) && std::ranges::find(kKeys, entry.first.substr(prefix.size())) == std::end(kKeys))
+    if (entry.first.starts_with(prefix) && !config::is_among(std::string_view(entry.first).substr(prefix.size()), kKeys))
       diagnostics.add({file_.path(), 0, 0}, fmt::format("key {} is unknown and may change what the model computes, allowed: {}",
                                                         config::quote_for_message(entry.first), fmt::join(kKeys, ", ")));
   std::set<std::string> names = {kRopeFactors};

@@ -2,6 +2,7 @@
 
 #include "sim/foundation/config/fields.h"
 #include "sim/foundation/config/json.h"
+#include "sim/foundation/config/words.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -34,33 +35,19 @@ constexpr std::string_view kIgnored =
 
 // Keys of other architectures, and the one value at which they do not change this forward pass; null never does.
 struct Neutral {
-  std::string_view key;
+  std::string_view keys;
   std::string_view value;
 };
-constexpr Neutral kNeutral[] = {{"partial_rotary_factor", "1"},
-                                {"attn_logit_softcapping", "null"},
-                                {"final_logit_softcapping", "null"},
-                                {"embedding_multiplier", "1"},
-                                {"residual_multiplier", "1"},
-                                {"attention_multiplier", "null"},
-                                {"attention_factor", "1"},
-                                {"logits_scaling", "1"},
-                                {"logit_scale", "1"},
-                                {"scale_emb", "1"},
-                                {"scale_depth", "null"},
-                                {"clip_qkv", "null"},
-                                {"use_qk_norm", "false"},
-                                {"qk_layernorm", "false"},
-                                {"num_experts", "0"},
-                                {"num_local_experts", "0"},
-                                {"n_routed_experts", "0"},
-                                {"attention_out_bias", "false"},
-                                {"attn_output_gate", "false"},
-                                {"alibi", "false"},
-                                {"rope_interleaved", "false"},
-                                {"no_rope_layers", "null"},
-                                {"mrope_section", "null"},
-                                {"attention_chunk_size", "null"}};
+constexpr Neutral kNeutral[] = {
+    {"partial_rotary_factor embedding_multiplier residual_multiplier attention_factor logits_scaling logit_scale "
+     "scale_emb",
+     "1"},
+    {"attn_logit_softcapping final_logit_softcapping attention_multiplier scale_depth clip_qkv no_rope_layers "
+     "mrope_section attention_chunk_size",
+     "null"},
+    {"use_qk_norm qk_layernorm attention_out_bias attn_output_gate alibi rope_interleaved", "false"},
+    {"num_experts num_local_experts n_routed_experts", "0"},
+};
 
 bool equals(const config::Value& value, std::string_view wanted) {
   if (!value.is_scalar()) return false;
@@ -83,7 +70,8 @@ config::Value only(const config::Value& map, const std::vector<config::Parameter
   kept.fields.clear();
   for (const config::Field& field : map.fields) {
     const auto named = [&](const config::Parameter& parameter) { return parameter.name == field.key; };
-    const auto* const neutral = std::ranges::find(kNeutral, field.key, &Neutral::key);
+    const auto* const neutral = std::ranges::find_if(
+        kNeutral, [&](const Neutral& one) { return config::is_among(field.key, config::words_of(one.keys)); });
     if (field.value.is_null() || kIgnored.find(" " + field.key + " ") != std::string_view::npos) continue;
     if (std::any_of(wanted.begin(), wanted.end(), named))
       kept.fields.push_back(field);
