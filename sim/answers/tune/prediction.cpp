@@ -1,4 +1,4 @@
-#include "sim/answers/tune/prediction.h"
+#include "sim/answers/tune/learn.h"
 
 #include "sim/foundation/base/parallel.h"
 #include "sim/foundation/report/intervals.h"

@@ -10,7 +10,6 @@
 #include "sim/doors/cli/result_files.h"
 #include "sim/doors/cli/serve_options.h"
 #include "sim/doors/cli/serve_report.h"
-#include "sim/doors/cli/serve_ties.h"
 #include "sim/doors/cli/stop.h"
 #include "sim/experiments/run/journal.h"
 #include "sim/foundation/base/files_read.h"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sim/answers/load/curve.h"
+#include "sim/answers/load/experiment.h"
 
 #include <string>
 #include <utility>
@@ -19,5 +20,9 @@ void print_curve(const std::vector<load::CurvePoint>& curve, load::Load load, co
 // one with a table if its lengths are the same in all steps of up to `most` requests.
 void print_best_lengths(const load::ServeExperiment& experiment, const arrivals::RequestTrace& workload, double requests,
                         double most);
+
+// The loads at which TPOT or output throughput with and without speculation differ by less than the standard error of the
+// comparison (load::comparison_error). "" if there are none, or if the cost model states no error.
+std::string latency_ties(const load::ServeExperiment& experiment, const std::vector<load::CurvePoint>& curve, load::Load load);
 
 }  // namespace specsim::cli

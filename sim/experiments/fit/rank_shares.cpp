@@ -1,4 +1,4 @@
-#include "sim/experiments/fit/rank_shares.h"
+#include "sim/experiments/fit/table_fit.h"
 
 #include "sim/foundation/math/quantiles.h"
 #include "sim/foundation/rng/address.h"

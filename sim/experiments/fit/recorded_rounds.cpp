@@ -1,4 +1,4 @@
-#include "sim/experiments/fit/recorded_rounds.h"
+#include "sim/experiments/fit/fitted_process.h"
 
 #include "sim/foundation/base/error.h"
 #include "sim/rounds/families/acceptance_record.h"

@@ -2,7 +2,6 @@
 // types together.
 #pragma once
 
-#include "sim/hardware/latency/allreduce_kernels.h"
 #include "sim/hardware/latency/attention_kernels.h"
 #include "sim/hardware/latency/deployment.h"
 #include "sim/hardware/latency/experts_kernels.h"
