@@ -45,6 +45,11 @@ void print_summaries(const Summaries& summaries) {
          {std::pair("mean", &serve::Statistics::mean), {"p50", &serve::Statistics::p50}, {"p99", &serve::Statistics::p99}})
       row(fmt::format("{} ms, {}", name, figure), [&, at = value](const Summary& s) { return figure_text(s.*of.*at); });
   };
+  const auto interval = [&](const std::string& name, auto bounds_of) {
+    row(name + ", 95 % low", [&](const Summary& s) { return figure_text(bounds_of(s).low); });
+    row(name + ", 95 % high", [&](const Summary& s) { return figure_text(bounds_of(s).high); });
+  };
+  const auto bounds_of = [](serve::Bounded which) { return [which](const Summary& s) { return serve::bounds(s, which); }; };
   row("requests sent", [](const Summary& s) { return fmt::format("{}", s.requests); });
   row("requests completed", [](const Summary& s) { return fmt::format("{}", s.completed); });
   if (std::any_of(summaries.begin(), summaries.end(), [](const auto& one) { return one.second.warm_up_requests > 0; }))
@@ -59,31 +64,25 @@ void print_summaries(const Summaries& summaries) {
   if (std::any_of(summaries.begin(), summaries.end(), [](const auto& one) { return one.second.latency_error > 0.0; }))
     for (const auto& [name, which] : {std::pair("output tokens/s", serve::Bounded::throughput),
                                       {"TTFT ms, mean", serve::Bounded::ttft},
-                                      {"TPOT ms, mean", serve::Bounded::tpot}}) {
-      row(fmt::format("{}, 95 % low", name), [&, at = which](const Summary& s) { return figure_text(serve::bounds(s, at).low); });
-      row(fmt::format("{}, 95 % high", name),
-          [&, at = which](const Summary& s) { return figure_text(serve::bounds(s, at).high); });
-    }
+                                      {"TPOT ms, mean", serve::Bounded::tpot}})
+      interval(name, bounds_of(which));
   const auto any_has = [&](double (*of)(const Summary&)) {
     return std::any_of(summaries.begin(), summaries.end(), [&](const auto& one) { return !std::isnan(of(one.second)); });
   };
   const auto bounded = [&](const char* name, double (*of)(const Summary&), serve::Bounded which) {
     if (!any_has(of)) return;
     row(name, [&](const Summary& s) { return figure_text(of(s)); });
-    row(fmt::format("{}, 95 % low", name), [&](const Summary& s) { return figure_text(serve::bounds(s, which).low); });
-    row(fmt::format("{}, 95 % high", name), [&](const Summary& s) { return figure_text(serve::bounds(s, which).high); });
+    interval(name, bounds_of(which));
   };
   bounded("joules/output token", serve::joules_per_token, serve::Bounded::joules_per_token);
   bounded("dollars/million output tokens", serve::dollars_per_million, serve::Bounded::dollars_per_million);
   if (any_has([](const Summary& s) { return s.last_tenth_s; })) {
     number("makespan, s", [](const Summary& s) { return s.duration_s; });
-    const auto at = [](const Summary& s, double tokens_per_second) {
-      return s.duration_s * s.output_throughput / tokens_per_second;
-    };
-    row("makespan, s, 95 % low",
-        [&](const Summary& s) { return figure_text(at(s, serve::bounds(s, serve::Bounded::throughput).high)); });
-    row("makespan, s, 95 % high",
-        [&](const Summary& s) { return figure_text(at(s, serve::bounds(s, serve::Bounded::throughput).low)); });
+    interval("makespan, s", [](const Summary& s) {
+      const serve::Bounds rate = serve::bounds(s, serve::Bounded::throughput);
+      const double tokens = s.duration_s * s.output_throughput;
+      return serve::Bounds{tokens / rate.high, tokens / rate.low};
+    });
     number("last tenth of the requests, s", [](const Summary& s) { return s.last_tenth_s; });
     number("places of the largest batch left empty, %", [](const Summary& s) { return 100.0 * s.idle_places; });
   }
@@ -110,12 +109,8 @@ void print_summaries(const Summaries& summaries) {
   bool limits = false;
   for (const auto& [unused, summary] : summaries) limits = limits || !std::isnan(summary.request_goodput);
   if (limits) {
-    for (const auto& [name, which] :
-         {std::pair("TTFT ms, p99", serve::Bounded::ttft_p99), {"TPOT ms, p99", serve::Bounded::tpot_p99}}) {
-      row(fmt::format("{}, 95 % low", name), [&, at = which](const Summary& s) { return figure_text(serve::bounds(s, at).low); });
-      row(fmt::format("{}, 95 % high", name),
-          [&, at = which](const Summary& s) { return figure_text(serve::bounds(s, at).high); });
-    }
+    interval("TTFT ms, p99", bounds_of(serve::Bounded::ttft_p99));
+    interval("TPOT ms, p99", bounds_of(serve::Bounded::tpot_p99));
     number("goodput, requests/s within the SLO", [](const Summary& s) { return s.request_goodput; });
     row("SLO kept", [](const Summary& s) { return std::string(s.meets_slo ? "yes" : "no"); });
   }
