@@ -2,6 +2,7 @@
 
 #include "sim/experiments/judge/prediction.h"
 #include "sim/experiments/run/runner.h"
+#include "sim/foundation/base/bisect.h"
 #include "sim/foundation/base/check.h"
 #include "sim/foundation/base/token.h"
 #include "sim/rounds/families/acceptance_record.h"
@@ -184,13 +185,8 @@ AcceptanceCurve record_curve(const std::vector<families::AcceptanceRecord>& requ
 }  // namespace
 
 double equivalent_alpha(double tokens_per_round, int draft_length) {
-  double low = 0.0;
-  double high = 1.0;
-  for (int i = 0; i < 60; ++i) {
-    const double middle = 0.5 * (low + high);
-    (theory::tokens_per_round(middle, draft_length) < tokens_per_round ? low : high) = middle;
-  }
-  return 0.5 * (low + high);
+  return bisect(0.0, 1.0, [&](double alpha) { return theory::tokens_per_round(alpha, draft_length) < tokens_per_round; })
+      .middle();
 }
 
 AcceptanceCurve AcceptanceCurve::at(double context) const {

@@ -1,6 +1,7 @@
 #include "sim/answers/plan/planner.h"
 
 #include "sim/answers/plan/latency_noise.h"
+#include "sim/foundation/base/bisect.h"
 #include "sim/foundation/base/check.h"
 #include "sim/foundation/base/parallel.h"
 #include "sim/foundation/report/intervals.h"
@@ -62,18 +63,13 @@ class Ladder {
 // may step down as alpha grows. A grid finds the first interval that reaches 1, bisection finds the place.
 std::optional<double> least_alpha(const Ladder& ladder, int draft_length, double highest) {
   constexpr int kSteps = 64;
+  constexpr int kHalvings = 50;
+  const auto loses = [&](double alpha) { return ladder.speedup(alpha, draft_length) < 1.0; };
   double below = 0.0;
   for (int i = 0; i <= kSteps; ++i) {
-    double above = highest * i / kSteps;
-    if (ladder.speedup(above, draft_length) < 1.0) {
-      below = above;
-      continue;
-    }
-    for (int halving = 0; halving < 50 && below < above; ++halving) {
-      const double middle = 0.5 * (below + above);
-      (ladder.speedup(middle, draft_length) < 1.0 ? below : above) = middle;
-    }
-    return above;
+    const double above = highest * i / kSteps;
+    if (!loses(above)) return bisect(below, above, loses, kHalvings).high;
+    below = above;
   }
   return std::nullopt;
 }

@@ -4,6 +4,7 @@
 #include "sim/foundation/report/intervals.h"
 #include "sim/hardware/latency/deployment.h"
 #include "sim/hardware/latency/roofline.h"
+#include "sim/serving/logs/findings.h"
 
 #include <fmt/format.h>
 #include <boost/math/tools/roots.hpp>
@@ -124,16 +125,10 @@ std::string lengths(double tokens, double spread) {
 
 // Rates that fall geometrically and give `length` tokens per round.
 std::vector<double> geometric_rates(double length, int draft_length) {
-  const auto tokens = [&](double alpha) {
-    double rate = 1.0;
-    double sum = 1.0;
-    for (int i = 0; i < draft_length; ++i) sum += rate *= alpha;
-    return sum;
-  };
   double alpha = 1.0;
-  if (tokens(1.0) > length) {
-    const auto [low, high] = boost::math::tools::bisect([&](double x) { return tokens(x) - length; }, 0.0, 1.0,
-                                                        boost::math::tools::eps_tolerance<double>(40));
+  if (logs::length_of(1.0, draft_length) > length) {
+    const auto [low, high] = boost::math::tools::bisect([&](double x) { return logs::length_of(x, draft_length) - length; }, 0.0,
+                                                        1.0, boost::math::tools::eps_tolerance<double>(40));
     alpha = 0.5 * (low + high);
   }
   std::vector<double> rates;

@@ -1,5 +1,6 @@
 #include "sim/experiments/judge/power.h"
 
+#include "sim/foundation/base/bisect.h"
 #include "sim/foundation/math/quantiles.h"
 
 #include <algorithm>
@@ -25,11 +26,7 @@ double largest_p(double z, double deviation, double range) {
 // The smallest x of [low, high] for which `holds` is true. It must be monotonic, and true for `high`.
 template <class Holds>
 double smallest(double low, double high, const Holds& holds) {
-  for (int i = 0; i < 60; ++i) {
-    const double middle = 0.5 * (low + high);
-    (holds(middle) ? high : low) = middle;
-  }
-  return high;
+  return bisect(low, high, [&](double x) { return !holds(x); }).high;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "sim/experiments/spec/read_acceptance_table.h"
 
+#include "sim/foundation/base/bisect.h"
 #include "sim/foundation/base/token.h"
 #include "sim/foundation/config/fields.h"
 #include "sim/hardware/presets/presets.h"
@@ -34,17 +35,13 @@ std::vector<Value> items_of(const Value& value) { return value.is_list() ? value
 
 // The rate of each of `positions` further positions, given that the first is reached with `reached` and they add `gain` tokens.
 double rate_for(double gain, double reached, int positions) {
-  constexpr int kSteps = 60;
-  double low = 0.0;
-  double high = 1.0;
-  for (int step = 0; step < kSteps; ++step) {
-    const double rate = 0.5 * (low + high);
+  const auto adds_less = [&](double rate) {
     double sum = 0.0;
     double share = reached;
     for (int i = 0; i < positions; ++i) sum += share *= rate;
-    (sum < gain ? low : high) = rate;
-  }
-  return 0.5 * (low + high);
+    return sum < gain;
+  };
+  return bisect(0.0, 1.0, adds_less).middle();
 }
 
 // `lengths`: mean tokens per round including the target's own (vLLM's mean acceptance length, SGLang's accept length, tau), or

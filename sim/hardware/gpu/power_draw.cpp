@@ -1,5 +1,6 @@
 #include "sim/hardware/gpu/power_draw.h"
 
+#include "sim/foundation/base/bisect.h"
 #include "sim/foundation/config/fields.h"
 
 #include <fmt/format.h>
@@ -80,17 +81,14 @@ double solved_clock(const PowerDraw& power, const BoardTime& time, double limit_
 // halvings that are far from it need no evaluation.
 template <class Watts>
 double clock_at(double limit_w, const Watts& watts, std::optional<double> solved) {
-  double low = kLeastClock;
-  double high = 1.0;
-  if (watts(low) > limit_w) return low;
+  if (watts(kLeastClock) > limit_w) return kLeastClock;
   constexpr int kHalvings = 40;
   constexpr double kRounding = 1e-10;  // relative, far above that of the solution
-  for (int i = 0; i < kHalvings; ++i) {
-    const double middle = 0.5 * (low + high);
-    const bool known = solved && std::abs(middle - *solved) > kRounding;
-    ((known ? middle > *solved : watts(middle) > limit_w) ? high : low) = middle;
-  }
-  return low;
+  const auto keeps = [&](double clock) {
+    const bool known = solved && std::abs(clock - *solved) > kRounding;
+    return !(known ? clock > *solved : watts(clock) > limit_w);
+  };
+  return bisect(kLeastClock, 1.0, keeps, kHalvings).low;
 }
 
 }  // namespace

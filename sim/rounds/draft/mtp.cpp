@@ -1,3 +1,4 @@
+#include "sim/foundation/base/bisect.h"
 #include "sim/foundation/base/token.h"
 #include "sim/foundation/math/simplex.h"
 #include "sim/rounds/draft/tree_drafter.h"
@@ -18,15 +19,11 @@ void lower_overlap(double overlap, std::span<const double> target, std::span<con
   const auto move = [&](double share) {
     for (std::size_t x = 0; x < draft.size(); ++x) draft[x] = (1.0 - share) * start[x] + share * end[x];
   };
-  double low = 0.0;
-  double high = 1.0;
-  constexpr int kHalvings = 60;
-  for (int i = 0; i < kHalvings; ++i) {
-    const double middle = 0.5 * (low + high);
-    move(middle);
-    (math::overlap(target, draft) > overlap ? low : high) = middle;
-  }
-  move(high);
+  const auto above = [&](double share) {
+    move(share);
+    return math::overlap(target, draft) > overlap;
+  };
+  move(bisect(0.0, 1.0, above).high);
 }
 
 // Moves `draft` until its overlap with the target is `overlap`: towards the target; or away from it along the tokens that the

@@ -1,5 +1,6 @@
 #include "sim/serving/logs/findings.h"
 
+#include "sim/foundation/base/bisect.h"
 #include "sim/foundation/base/plural.h"
 #include "sim/foundation/math/quantiles.h"
 #include "sim/serving/logs/line_scan.h"
@@ -300,15 +301,8 @@ double length_of(double alpha, int draft_length) {
 }
 
 double alpha_of(double length, int draft_length) {
-  constexpr int kHalvings = 60;
   if (length <= 1.0) return 0.0;
-  double low = 0.0;
-  double high = 1.0;
-  for (int i = 0; i < kHalvings; ++i) {
-    const double middle = 0.5 * (low + high);
-    (length_of(middle, draft_length) < length ? low : high) = middle;
-  }
-  return 0.5 * (low + high);
+  return bisect(0.0, 1.0, [&](double alpha) { return length_of(alpha, draft_length) < length; }).middle();
 }
 
 Findings find(const ReportedAcceptance& acceptance, int draft_length) { return Finder(acceptance, draft_length).find(); }

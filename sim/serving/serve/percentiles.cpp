@@ -1,5 +1,6 @@
 #include "sim/serving/serve/percentiles.h"
 
+#include "sim/foundation/base/bisect.h"
 #include "sim/foundation/math/quantiles.h"
 #include "sim/foundation/report/intervals.h"
 
@@ -72,15 +73,12 @@ PercentileEstimate pooled_percentile(std::span<const RunTail> runs, double share
   }
   if (known.empty()) return {NAN, NAN, NAN};
   const auto quantile = [&](double wanted) {
-    double low = least;
-    double high = most;
-    for (int i = 0; i < 60 && high > low; ++i) {
-      const double middle = 0.5 * (low + high);
+    const auto is_below = [&](double x) {
       double below = 0.0;
-      for (const RunTail& run : known) below += run.count / count * share_below(*run.tail, middle);
-      (below < wanted ? low : high) = middle;
-    }
-    return high;
+      for (const RunTail& run : known) below += run.count / count * share_below(*run.tail, x);
+      return below < wanted;
+    };
+    return bisect(least, most, is_below).high;
   };
   PercentileEstimate estimate{quantile(share), NAN, NAN};
   std::vector<double> above(known.size());
