@@ -130,6 +130,7 @@ std::string past_block(const Deployment& d, int draft_length) {
 
 // Several GPUs share the experts, and each has sequences and all other weights of its own.
 bool shares_experts(const Deployment& d) { return d.target->expert_parallel > 1.0; }
+bool loads_whole_experts(const Deployment& d) { return d.target->whole_experts || d.target->cuts_expert_blocks(); }
 
 constexpr std::string_view kFirstMachine = "<address of machine 0>";
 
@@ -291,7 +292,7 @@ EngineCommand vllm(const Deployment& d, const RequiredSettings& asked) {
   if (d.target->gguf) command.add(FlagUse::tokenizer, fmt::format("<path of {}>", shell_word(d.target->name)));
   if (shards != 1.0) command.add(FlagUse::tensor_parallel, shards);
   if (shares_experts(d)) command.add(FlagUse::data_parallel, d.target->expert_parallel);
-  if (shares_experts(d) || d.target->whole_experts) command.add(FlagUse::expert_parallel);
+  if (shares_experts(d) || loads_whole_experts(d)) command.add(FlagUse::expert_parallel);
   // docs/serving/parallelism_scaling.md and data_parallel_deployment.md.
   if (const Machines machines = machines_of(d); machines.count > 1.0 && shares_experts(d)) {
     command.add(FlagUse::local_data_parallel, machines.gpus);
@@ -375,7 +376,7 @@ EngineCommand sglang(const Deployment& d, const RequiredSettings& asked) {
     command.add(FlagUse::attention_data_parallel);
     command.add(FlagUse::expert_parallel, d.target->expert_parallel);
     if (is_dspark(d)) command.add(FlagUse::shared_head);
-  } else if (d.target->whole_experts) {
+  } else if (loads_whole_experts(d)) {
     command.add(FlagUse::expert_parallel, d.target->tensor_parallel);
   }
   if (const Machines machines = machines_of(d); machines.count > 1.0) {  // its documentation on multi-node deployment
@@ -624,7 +625,7 @@ EngineCommand tensorrt(const Deployment& d, const RequiredSettings& asked) {
   if (const double gpus = gpus_of(d); gpus > 1.0) command.add(FlagUse::tensor_parallel, gpus);
   if (shares_experts(d))
     command.add(FlagUse::expert_parallel, d.target->expert_parallel);
-  else if (d.target->whole_experts)
+  else if (loads_whole_experts(d))
     command.add(FlagUse::expert_parallel, d.target->tensor_parallel);
   // Multi-node serving in docs/source/commands/trtllm-serve.
   if (const Machines machines = machines_of(d); machines.count > 1.0)

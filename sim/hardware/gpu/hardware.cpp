@@ -190,7 +190,8 @@ const config::Fields<Hardware>& hardware_fields() {
       {"kernels_spread", &H::kernels_spread,
        "minimum standard deviation of the logarithm of a time estimated by another GPU's fits", figure},
       {"untuned_times", &H::untuned_times,
-       "time of a server's quantised products of few tiles over that of the fits, where only kernels tuned for their shape were measured",
+       "time of a server's quantised products of few tiles over that of the fits, where only kernels tuned for their shape were "
+       "measured",
        config::between(1, 10)},
       {"untuned_spread", &H::untuned_spread, "standard deviation of the logarithm of untuned_times", figure},
       {"calibration", config::elsewhere<config::Value>, "measured efficiencies of its matrix products", config::Default{"{}"}},
