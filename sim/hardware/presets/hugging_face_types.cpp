@@ -162,7 +162,7 @@ Word of_floats(double bits, double group, bool micro, bool blocks, const std::st
 
 // Of one of modelopt's names of algorithms.
 std::optional<Word> of_algorithm(const std::string& name) {
-  static constexpr std::pair<std::string_view, const char*> kWords[] = {
+  static constexpr std::pair<std::string_view, const char*> kAlgorithms[] = {
       {"fp8 fp8_per_channel_per_token", "fp8/fp8"},
       {"fp8_pb_wo fp8_pb_real fp8_block_scales", "fp8_block/fp8"},
       {"nvfp4 nvfp4_awq nvfp4_svdquant", "nvfp4/nvfp4"},
@@ -176,7 +176,7 @@ std::optional<Word> of_algorithm(const std::string& name) {
       {"int8_sq w8a8_sq_per_channel", "int8/int8"},
       {"none no_quant", ""},
   };
-  for (const auto& [names, word] : kWords)
+  for (const auto& [names, word] : kAlgorithms)
     if (config::is_among(name, config::words_of(names))) return word;
   return std::nullopt;
 }
