@@ -26,7 +26,7 @@ namespace {
 // rows, caches, messages, tokens of experts. The model's widths are not, since every pass has them.
 std::vector<std::string> beyond_measured_range(const ModelLatency& latency, const Pass& pass) {
   constexpr double kSlack = 1.01;  // knots are rounded
-  constexpr double kFewRowsOfSeveral = 20.0;
+  constexpr double kFewMeasured = 20.0;
   constexpr double kMega = 1e6;
   constexpr double kGiga = 1e9;
   const ModelShape& model = latency.model();
@@ -61,7 +61,7 @@ std::vector<std::string> beyond_measured_range(const ModelLatency& latency, cons
     // Kernels over several tokens were measured with other caches: the limit is along the context, their second coordinate.
     const KernelFit* several = fits.walked != nullptr ? fits.walked : fits.split;
     if (several == nullptr) continue;
-    if (several->rows < kFewRowsOfSeveral && several->reads_keys == KeyReading::grown && pass.tokens > kSlack * several->most())
+    if (several->rows < kFewMeasured && several->reads_keys == KeyReading::grown && pass.tokens > kSlack * several->most())
       list.push_back(fmt::format("{}: attention of more than {:.0f} tokens to cached ones, beyond the measured range", model.name,
                                  several->most()));
     if (several->by.empty() || several->by[0].empty()) continue;
