@@ -163,8 +163,9 @@ if(TARGET specsim)
     list(FILTER scripts EXCLUDE REGEX "^tests/python/")
   endif()
   if(SPECSIM_SANITIZE)
-    # These hold figures to committed files or to theory, for minutes and by commands that other tests run too; the wheel is another build.
-    list(FILTER scripts EXCLUDE REGEX "^tests/(python/wheel|golden/(compare_order|docs|pictures|real_methods|results|scoreboard)|serve/oracles)_test")
+    # These compare figures with committed files, theory or NumPy, for minutes and by commands that other tests run too; the wheel is
+    # another build.
+    list(FILTER scripts EXCLUDE REGEX "^tests/(python/wheel|cuda/peers|golden/(compare_order|docs|energy|pictures|questions|real_methods|results|scoreboard)|serve/oracles)_test")
   endif()
   if(SPECSIM_SANITIZE STREQUAL "thread")  # one thread for minutes
     list(FILTER scripts EXCLUDE REGEX "^tests/(cuda/.*|golden/reference|serve/executed)_test")

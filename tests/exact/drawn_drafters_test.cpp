@@ -31,7 +31,7 @@ class Careless final : public draft::BlockDrafter {
   [[nodiscard]] const Shape& shape() const override { return shape_; }
   void choose(draft::DrafterInput& input, Memory* /*memory*/, draft::ChosenBlock& block) const override {
     input.prepare(block, std::array{0});
-    const Token token = input.draw(block, 0, {}, 1).token;
+    const Token token = input.draw_child(block, 0, {}, 1).token;
     for (int node = 0; node < 3; ++node) static_cast<void>(block.add(node, token));
   }
   [[nodiscard]] draft::BlockWork work(int nodes) const override { return {{1.0}, 1.0 + nodes}; }

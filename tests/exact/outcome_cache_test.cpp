@@ -40,7 +40,7 @@ class Repeats final : public draft::BlockDrafter {
   void choose(draft::DrafterInput& input, Memory* memory, draft::ChosenBlock& block) const override {
     auto& last = static_cast<Last&>(*memory);
     input.prepare(block, std::array{0});
-    if (last.tokens.empty()) last.tokens = {input.draw(block, 0, {}, 1).token};
+    if (last.tokens.empty()) last.tokens = {input.draw_child(block, 0, {}, 1).token};
     static_cast<void>(block.add(0, last.tokens.front()));
   }
   [[nodiscard]] draft::BlockWork work(int nodes) const override { return {{1.0}, 1.0 + nodes}; }

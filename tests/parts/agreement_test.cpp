@@ -123,7 +123,7 @@ TEST_CASE("the tokens of a lossy verifier whose blocks a policy ends early are t
   }
 }
 
-TEST_CASE("an error of the size that a test claims to detect is rejected with power .99") {
+TEST_CASE("an error of the size that a test claims to detect is rejected with power .99", "[stat]") {
   // Counts of one draft, compared with the prediction of a wrong program whose acceptance differs at every position by the amount
   // of the stated error. Of 400 seeds 396 are rejected, with a standard deviation of 2; the bound is five of them. About a third
   // of that error is rejected by fewer than half. 3,000 rounds have rare rejections, which are counted; 10,000 rounds of the

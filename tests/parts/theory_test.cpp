@@ -88,7 +88,7 @@ bool borne_out(const spec::Cell& cell) {
 
 // Mutant: drafts that are guessed from the context before the block are treated as drafts of their own positions, in a process
 // where every position is fresh: medusa, parallel and dflash get more tokens than a chain.
-TEST_CASE("what theories say of fresh distributions is what is simulated") {
+TEST_CASE("what theories say of fresh distributions is what is simulated", "[stat]") {
   int answered = 0;
   for (const verify::VerifierEntry& verifier : verify::verifiers().entries())
     for (const draft::DrafterEntry& drafter : draft::drafters().entries()) {

@@ -45,7 +45,7 @@ std::string joined(const std::vector<std::string>& lines) {
 
 bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-load::LengthLimit limit(int length, double keeps, double fails) {
+load::LengthLimit limit(std::optional<int> length, double keeps, double fails) {
   load::LengthLimit own;
   own.draft_length = length;
   own.limit.keeps = keeps;
@@ -108,8 +108,8 @@ TEST_CASE("a value's interval comes from its replications, or from batches of a 
 TEST_CASE("the draft length that keeps the limits up to the largest load", "[serve]") {
   CHECK(holds(load::best_length_text({limit(0, 5, 6), limit(2, 9, 10), limit(4, 7, 8)}, Load::rate), "largest rate: 2"));
   // The config's own policy, if no single length is as good.
-  CHECK(holds(load::best_length_text({limit(-1, 11, 12), limit(2, 9, 10)}, Load::rate), "the config's own"));
-  CHECK_FALSE(holds(load::best_length_text({limit(-1, 9, 10), limit(2, 9, 10)}, Load::rate), "own"));
+  CHECK(holds(load::best_length_text({limit({}, 11, 12), limit(2, 9, 10)}, Load::rate), "the config's own"));
+  CHECK_FALSE(holds(load::best_length_text({limit({}, 9, 10), limit(2, 9, 10)}, Load::rate), "own"));
   // No tried load keeps them. Mutant: such a length keeps them up to rate 1.
   CHECK(load::best_length_text({limit(2, NAN, 1), limit(4, NAN, 1)}, Load::rate).empty());
   CHECK(holds(load::best_length_text({limit(2, NAN, 1), limit(4, 0.5, 1)}, Load::rate), ": 4"));

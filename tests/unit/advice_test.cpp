@@ -610,7 +610,7 @@ TEST_CASE("drafts whose slots and states do not fit are not planned for", "[plan
   d.hardware = cost::read_hardware(config::scalar("h200-sxm", {"test", 1, 1}), diagnostics);
   const auto model = cost::make_roofline(d);
   const plan::AcceptanceCurve curve = plan::constant_acceptance(0.9, 5);
-  const int longest = plan::longest_fitting(*model, {64, 8192}, 5);
+  const int longest = plan::longest_fitting(*model, {64, 8192}, 5).value();
   CHECK(longest == 1);
   for (const int k : {longest, longest + 1})
     CHECK(model->memory_budget({64, 8192}, k + 1, cost::Kept::both)->fits() == (k == longest));
@@ -622,7 +622,7 @@ TEST_CASE("drafts whose slots and states do not fit are not planned for", "[plan
   for (const plan::ScanPoint& point : advice.by_batch)
     CHECK(model->memory_budget({point.at, 8192}, point.smooth + 1, cost::Kept::both)->fits());
   CHECK(plan::make_plan(*model, {1, 512}, curve).points.size() == 6);
-  CHECK(plan::longest_fitting(*model, {4096, 65536}, 5) == -1);
+  CHECK_FALSE(plan::longest_fitting(*model, {4096, 65536}, 5));
 }
 
 TEST_CASE("the map at the user's acceptance is the plan at each place", "[plan]") {

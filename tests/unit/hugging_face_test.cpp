@@ -79,8 +79,6 @@ void check_same(const ModelShape& a, const ModelShape& b) {
                                    {a.shared_ffn, b.shared_ffn},
                                    {a.dense_layers, b.dense_layers},
                                    {a.residual_streams, b.residual_streams},
-                                   {a.kv_window, b.kv_window},
-                                   {a.window_layers, b.window_layers},
                                    {a.fused_inputs, b.fused_inputs},
                                    {a.attention_inputs, b.attention_inputs},
                                    {a.weight_bits, b.weight_bits},
@@ -89,6 +87,8 @@ void check_same(const ModelShape& a, const ModelShape& b) {
     CHECK(own == other);
   for (const auto& [own, other] : {std::pair{a.query_rank, b.query_rank},
                                    {a.value_dim, b.value_dim},
+                                   {a.kv_window, b.kv_window},
+                                   {a.window_layers, b.window_layers},
                                    {a.global_head_dim, b.global_head_dim},
                                    {a.global_kv_heads, b.global_kv_heads}})
     CHECK(own == other);

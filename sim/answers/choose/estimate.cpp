@@ -91,7 +91,7 @@ const plan::PlanPoint& EnginePlans::at(int batch) {
   const cost::Workload workload{static_cast<double>(batch), context_};
   const plan::AcceptanceCurve& curve = engine_.draft->curve;
   const int longest = std::min(curve.longest(), engine_.cost->most_drafts());
-  const int fitting = std::max(0, engine_.draft->drafts ? plan::longest_fitting(*engine_.cost, workload, longest) : 0);
+  const int fitting = engine_.draft->drafts ? plan::longest_fitting(*engine_.cost, workload, longest).value_or(0) : 0;
   double best = 0.0;
   for (int k = engine_.draft->drafts ? 1 : 0; k <= fitting; ++k) {
     if (k > 0 && !lengths_.empty() && std::find(lengths_.begin(), lengths_.end(), k) == lengths_.end()) continue;

@@ -202,12 +202,13 @@ std::string best_length_text(const std::vector<LengthLimit>& limits, Load load) 
   double most = 0.0;
   for (const LengthLimit& one : limits) most = std::max(most, reach(one));
   if (most == 0.0) return "";
-  std::set<int> best;
+  std::set<std::optional<int>> best;
   for (const LengthLimit& one : limits)
     if (reach(one) == most) best.insert(one.draft_length);
-  if (best.size() > 1) best.erase(-1);  // it equals one of them, or is no better
+  if (best.size() > 1) best.erase(std::nullopt);  // it equals one of them, or is no better
   std::string list;
-  for (const int length : best) list += (list.empty() ? "" : ", ") + (length < 0 ? "the config's own" : std::to_string(length));
+  for (const std::optional<int> length : best)
+    list += (list.empty() ? "" : ", ") + (length ? std::to_string(*length) : "the config's own");
   if (!std::isinf(most)) return fmt::format("draft length that keeps the SLO up to the largest {}: {}", load_name(load), list);
   return fmt::format("draft lengths that keep the SLO at every {} tried: {}", load_name(load), list);
 }
@@ -219,7 +220,7 @@ std::vector<report::Column<LengthLimit>> limit_columns(const std::string& load) 
   using report::csv_real;
   return {
       {"draft_length", "tokens", "draft length of policy fixed; -1: the config's own policy",
-       [](const Line& line) { return std::to_string(line.draft_length); }},
+       [](const Line& line) { return std::to_string(line.draft_length.value_or(-1)); }},
       {fmt::format("largest_{}_that_keeps", load), "1/s or 1",
        "largest load found that keeps the SLO; empty: none of those tried",
        [](const Line& line) { return csv_real(line.limit.keeps); }},

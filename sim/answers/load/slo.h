@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,7 +53,7 @@ void add_range(const ServeExperiment& experiment, Load load, LoadLimit& limit, c
 
 // The largest load of each draft length: the server of `experiment` with policy `fixed`, with the same pool and latencies.
 struct LengthLimit {
-  int draft_length = 0;
+  std::optional<int> draft_length;  // none: the config's own policy
   LoadLimit limit;
 };
 std::vector<LengthLimit> limits_by_length(const ServeExperiment& experiment, Load load, const std::vector<double>& values,
@@ -60,7 +61,7 @@ std::vector<LengthLimit> limits_by_length(const ServeExperiment& experiment, Loa
 
 // The limit in words: "14.25 ± 0.3 (14.5 does not)", "none of those tried", "40, the largest tried".
 std::string limit_text(const LoadLimit& limit);
-// The draft lengths that keep the SLO up to the largest load, compared with the config's own policy (draft length -1); "" if
+// The draft lengths that keep the SLO up to the largest load, compared with the config's own policy; "" if
 // none keeps it at any load. If several keep it at the largest load tried, the best is unknown.
 std::string best_length_text(const std::vector<LengthLimit>& limits, Load load);
 // A line per draft length: draft_length (-1: the config's own policy), keeps, fails.

@@ -12,7 +12,7 @@ std::optional<Cliff> cliff_of(const cost::CostModel& cost, const cost::Workload&
                               const Plan& plan) {
   for (double batch = workload.batch + 1.0; batch <= std::min(1.25 * workload.batch + 1.0, workload.batch + 16.0); batch += 1.0) {
     const cost::Workload next{batch, workload.context};
-    if (longest_fitting(cost, next, plan.best) < plan.best) return std::nullopt;
+    if (longest_fitting(cost, next, plan.best) != plan.best) return std::nullopt;
     try {
       const Plan other = make_plan(cost, next, curve);
       const double there = other.points[static_cast<std::size_t>(plan.best)].speedup;

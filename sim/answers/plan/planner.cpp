@@ -132,18 +132,18 @@ void add_errors(const cost::CostModel& cost, const cost::Workload& workload, con
   }
 }
 
-int longest_fitting(const cost::CostModel& cost, const cost::Workload& workload, int longest) {
+std::optional<int> longest_fitting(const cost::CostModel& cost, const cost::Workload& workload, int longest) {
   for (int k = longest; k >= 0; --k) {
     const auto memory = cost.memory_budget(workload, k + 1, k > 0 ? cost::Kept::both : cost::Kept::target);
     if (!memory || memory->fits()) return k;
   }
-  return -1;
+  return std::nullopt;
 }
 
 Plan make_plan(const cost::CostModel& cost, const cost::Workload& workload, const AcceptanceCurve& all) {
   const AcceptanceCurve curve = all.at(workload.context);
   Plan plan;
-  const int longest = std::max(0, longest_fitting(cost, workload, curve.longest()));
+  const int longest = longest_fitting(cost, workload, curve.longest()).value_or(0);
   for (int k = 0; k <= longest; ++k) {
     const auto at = static_cast<std::size_t>(k);
     PlanPoint point;
@@ -256,7 +256,7 @@ std::vector<MapCell> make_map(const cost::CostModel& cost, const std::vector<dou
       std::transform(alphas.begin(), alphas.end(), column,
                      [&](double alpha) { return MapCell{workload.batch, workload.context, alpha, 0, 0.0, 0.0, why}; });
     };
-    const int fitting = longest_fitting(cost, workload, longest);
+    const int fitting = longest_fitting(cost, workload, longest).value_or(0);
     if (fitting < 1) {
       unknown(Regime::does_not_fit);
       return;
@@ -280,7 +280,7 @@ std::vector<MapCell> make_own_map(const cost::CostModel& cost, const std::vector
     MapCell& cell = cells[at];
     const cost::Workload workload{batches[at / contexts.size()], contexts[at % contexts.size()]};
     cell = {workload.batch, workload.context, curve.at(workload.context).equivalent_alpha(1)};
-    const int fitting = longest_fitting(cost, workload, curve.longest());
+    const int fitting = longest_fitting(cost, workload, curve.longest()).value_or(0);
     if (fitting < 1) {
       cell.regime = Regime::does_not_fit;
       return;

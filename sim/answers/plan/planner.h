@@ -50,8 +50,8 @@ struct Plan {
 const PlanPoint* fastest_draft(const Plan& plan);
 
 // The longest draft, up to `longest`, whose slots and states fit into memory together with both models and their caches. 0: only
-// decoding without speculation fits; -1: nothing fits.
-int longest_fitting(const cost::CostModel& cost, const cost::Workload& workload, int longest);
+// decoding without speculation fits; none: nothing fits.
+std::optional<int> longest_fitting(const cost::CostModel& cost, const cost::Workload& workload, int longest);
 
 // Fills in the errors of each point.
 void add_errors(const cost::CostModel& cost, const cost::Workload& workload, const AcceptanceCurve& curve, Plan& plan);

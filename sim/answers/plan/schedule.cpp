@@ -15,7 +15,7 @@ std::vector<ScanPoint> scan(const cost::CostModel& cost, const AcceptanceCurve& 
   std::vector<ScanPoint> points;
   for (const double x : grid) {
     const cost::Workload workload = workload_at(x);
-    if (longest_fitting(cost, workload, 1) < 1) continue;
+    if (longest_fitting(cost, workload, 1) != 1) continue;
     try {
       ScanPoint point{x, make_plan(cost, workload, curve)};
       point.smooth = point.plan.best;

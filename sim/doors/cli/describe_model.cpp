@@ -62,9 +62,9 @@ std::vector<std::string> layer_lines(const ModelShape& shape) {
       line += fmt::format(
           ", {} of keys and values, {} wide{}", count_of(kind.kv_heads), count_of(kind.head_dim),
           kind.value_dim == kind.head_dim || shape.one_vector ? "" : fmt::format(" (values {})", count_of(kind.value_dim)));
-    if (kind.window > 0.0) line += fmt::format(", {} of {} tokens", kind.chunked ? "chunks" : "a window", count_of(kind.window));
-    if (kind.compression > 0.0) line += fmt::format(", one entry per {} tokens", count_of(kind.compression));
-    if (kind.picked > 0.0) line += fmt::format(", an indexer picks {}", count_of(kind.picked));
+    if (kind.window) line += fmt::format(", {} of {} tokens", kind.chunked ? "chunks" : "a window", count_of(*kind.window));
+    if (kind.compression) line += fmt::format(", one entry per {} tokens", count_of(*kind.compression));
+    if (kind.picked) line += fmt::format(", an indexer picks {}", count_of(*kind.picked));
     if (kind.borrowing > 0.0) line += fmt::format(", {} of them read other layers' cache", count_of(kind.borrowing));
     lines.push_back(line);
   }
@@ -184,7 +184,7 @@ void print_model(const ModelShape& shape) {
   print_output("{}", table.text(output_width()));
   if (shape.experts > 0.0) print_output("  {:.3f}B parameters are active per token\n", 1e-9 * shape.active_parameters());
   print_output("  KV cache: {:.0f} bytes per token in {:g} bits", shape.kv_bytes_per_token(), shape.kv_bits);
-  if (shape.kv_window > 0.0) print_output(", those with a window up to it");
+  if (shape.kv_window) print_output(", those with a window up to it");
   print_output("\n");
   if (const double state = shape.recurrent_bytes(); state > 0.0) print_output("  state: {:.0f} bytes per sequence\n", state);
   if (!shape.stored.empty()) print_stored(shape.stored);

@@ -45,8 +45,8 @@ config::PartInfo engine_info(const char* name, const config::Value& value, Diagn
       figures.push_back(fmt::format("{} {:g}: {}", figure.key, engine.host.*figure.figure, figure.summary));
   if (!engine.kernels.empty()) figures.push_back(fmt::format("kernels of {}", engine.kernels));
   for (const cost::KernelRule& rule : engine.implementations) figures.push_back(describe(rule));
-  if (engine.switch_share > 0.0)
-    figures.push_back(fmt::format("large all-reduces in the switch, at {:g} of a link", engine.switch_share));
+  if (engine.switch_share)
+    figures.push_back(fmt::format("large all-reduces in the switch, at {:g} of a link", *engine.switch_share));
   if (engine.fused_quantisation) figures.emplace_back("activations quantised by the kernel before");
   if (engine.small_kernels) figures.push_back(fmt::format("{:g} small kernels per layer", *engine.small_kernels));
   if (engine.unequal_contexts > 1.0)
@@ -74,9 +74,9 @@ std::string layers_by_kind(const cost::ModelShape& shape) {
         "all.",
         entries->picked_layers, entries->picked_tokens, shape.indexer ? shape.indexer->topk : 0.0, entries->heavy_layers,
         entries->heavy_tokens);
-  if (shape.kv_window > 0.0)
+  if (shape.kv_window)
     text += fmt::format(" {} layers have a window of {} tokens{}.",
-                        shape.window_layers > 0.0 ? fmt::format("{}", shape.window_layers) : "All", shape.kv_window,
+                        shape.window_layers ? fmt::format("{}", *shape.window_layers) : "All", *shape.kv_window,
                         shape.chunked ? ", chunk by chunk" : "");
   return text;
 }

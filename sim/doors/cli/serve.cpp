@@ -117,7 +117,8 @@ void print_limits(const ServeTask& task, const std::vector<load::CurvePoint>& cu
       if (point.speculative == speculative) tried.push_back(point);
     if (tried.empty()) continue;
     const ServeExperiment own = speculative ? task.experiment : load::without_speculation(task.experiment);
-    limits.push_back({speculative ? -1 : 0, load::largest_load(own, sweep.load, std::move(tried), runner, "--sweep")});
+    limits.push_back({speculative ? std::nullopt : std::optional(0),
+                      load::largest_load(own, sweep.load, std::move(tried), runner, "--sweep")});
     if (runner.stopped()) return;
     load::add_range(own, sweep.load, limits.back().limit, "--sweep", runner.setting().stop);
     if (runner.stopped()) return;
@@ -128,7 +129,7 @@ void print_limits(const ServeTask& task, const std::vector<load::CurvePoint>& cu
     const auto by_length = load::limits_by_length(task.experiment, sweep.load, sweep.values, task.lengths, runner, "--sweep");
     if (runner.stopped()) return;
     for (const load::LengthLimit& one : by_length)
-      print_output("  draft length {}: {}\n", one.draft_length, load::limit_text(one.limit));
+      print_output("  draft length {}: {}\n", *one.draft_length, load::limit_text(one.limit));
     limits.insert(limits.end(), by_length.begin(), by_length.end());
     if (const std::string best = load::best_length_text(limits, sweep.load); !best.empty()) print_output("{}\n", best);
   }

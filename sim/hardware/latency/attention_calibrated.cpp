@@ -12,7 +12,7 @@ constexpr double kLatentEfficiency = 0.67;  // share of the peak that latent att
 std::optional<double> CalibratedAttention::seconds(const AttentionWork& work) const {
   const Calibration& c = hardware_.calibration;
   const double flops = hardware_.flops * (work.over_one_vector() ? kLatentEfficiency : 1.0);
-  const bool expanded = expands_ && work.prompt && work.tokens > kMostAsVerified && work.kind.picked == 0.0;
+  const bool expanded = expands_ && work.prompt && work.tokens > kMostAsVerified && !work.kind.picked;
   const double operations = work.operations_per_key(expanded) * work.heads * work.sequences * work.tokens *
                             work.kind.looked_at(work.cached, work.pairs) / work.shards;
   const double reading = work.bytes() / (hardware_.bandwidth * c.attention_efficiency);

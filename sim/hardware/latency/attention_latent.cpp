@@ -100,7 +100,7 @@ double LatentAttention::prompt_seconds(const AttentionWork& work) const {
 std::optional<double> LatentAttention::seconds(const AttentionWork& work) const {
   if (work.latent == 0.0) return std::nullopt;
   const KernelFit* found = fit(work.cache_bits);
-  const bool picks = work.kind.picked > 0.0;
+  const bool picks = work.kind.picked.has_value();
   if (found == nullptr || (work.prompt && work.tokens > kMostAsVerified && picks)) return std::nullopt;
   KernelShape x;
   x.batch = work.sequences;
@@ -111,7 +111,7 @@ std::optional<double> LatentAttention::seconds(const AttentionWork& work) const 
   x.rope_dim = work.rope_dim;
   if (picks) {
     x.batch *= work.tokens;
-    x.context = std::min(work.kind.picked, x.context + 0.5 * (work.tokens + 1.0)) - 1.0;
+    x.context = std::min(*work.kind.picked, x.context + 0.5 * (work.tokens + 1.0)) - 1.0;
     x.tokens = 1.0;
   }
   const double cached = work.unequal * kSecondsPerMicro * cached_us(*found, x);

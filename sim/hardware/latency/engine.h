@@ -26,22 +26,25 @@ struct SuperBlockRule {
 // are of the data sheet's bandwidth and dense int8 arithmetic; those of attention are of its bf16 arithmetic. Layers of such
 // products also run small kernels of the engine, whose times are given here too. See sim/hardware/latency/integer_kernels.h.
 struct IntegerKernels {
-  double vector_rows = 0.0;           // maximum rows of the kernel for few rows; 0: the engine has no such kernels
+  double vector_rows = 0.0;           // maximum rows of the kernel for few rows
   double expert_vector_tokens = 0.0;  // the same for a pass through experts, in tokens
   double expert_table_tokens = 7.0;   // the same for weights looked up in a table (MXFP4), on chips before Ada
-  double reads = 0.89;                // bandwidth share at which weights are read; 0: weight_only_shares of the GPU's calibration
+  // bandwidth share at which weights are read; none: weight_only_shares of the GPU's calibration
+  std::optional<double> reads = 0.89;
   double vector_share = 0.032;
-  double super_block_share = 0.0;  // the same for types whose blocks of 256 have scales of scales (K-quants); 0: vector_share
+  // the same for types whose blocks of 256 have scales of scales (K-quants); none: vector_share
+  std::optional<double> super_block_share = {};
   std::vector<SuperBlockRule> super_blocks = {};  // the first that applies; none: vector_rows and super_block_share
-  double table_share = 0.0095;  // the same for experts whose weights are looked up in a table (MXFP4); 0: vector_share
-  double tile_rows = 128.0;     // rows of the widest tile
+  // the same for experts whose weights are looked up in a table (MXFP4); none: vector_share
+  std::optional<double> table_share = 0.0095;
+  double tile_rows = 128.0;  // rows of the widest tile
   double tile_share = 0.265;
-  double product_us = 5.0;  // minimum time of a product; 0: the GPU's calibration
-  double tile_us = 4.0;     // extra time in tiles: rows are quantised in blocks, tiles' edges put together
-  // a layer's norms, rotary embedding, residuals, and attention's minimum time; 0: the calibration's
-  double layer_us = 19.0;
-  double mixture_us = 24.0;               // a layer's router and its experts' sum; 0: the calibration's, of three products
-  double single_mixture_us = 12.0;        // the same for one token, whose kernels are fused further; 0: mixture_us
+  std::optional<double> product_us = 5.0;  // minimum time of a product; none: the GPU's calibration
+  double tile_us = 4.0;                    // extra time in tiles: rows are quantised in blocks, tiles' edges put together
+  // a layer's norms, rotary embedding, residuals, and attention's minimum time; none: the calibration's
+  std::optional<double> layer_us = 19.0;
+  std::optional<double> mixture_us = 24.0;  // a layer's router and its experts' sum; none: the calibration's, of three products
+  std::optional<double> single_mixture_us = 12.0;  // the same for one token, whose kernels are fused further; none: mixture_us
   bool expert_tiles_of_all_rows = false;  // an expert's tiles are as wide as the pass has rows of all experts, not tokens
   double expert_wait_us = 0.0;            // time that a layer of experts in tiles waits for its rows to be sorted
   double attention_reads = 0.98;
@@ -118,8 +121,8 @@ struct Engine {
   double prompt_time = 1.0;
   // each token of a pass after the first chooses experts like this many independent ones: tokens of one text choose alike
   double independent_choices = 1.0;
-  // share of a link's rate that all-reduces reach in a switch that adds up; 0: such sums are not used
-  double switch_share = 0.0;
+  // share of a link's rate that all-reduces reach in a switch that adds up; none: such sums are not used
+  std::optional<double> switch_share;
   double linear_kernels = 4.0;         // small kernels of a layer of linear attention
   double selection_ns_per_key = 0.45;  // an indexer's selection (sparse attention) for each score of a row
   // small kernels of a layer, between products and attention; none: as the GPU's calibration counted
@@ -131,7 +134,7 @@ struct Engine {
   std::map<std::string, double> proposals;  // [method]: a round's proposing and checking, in layers of a pass without a graph
   std::map<std::string, Location> proposal_places;  // [method]: its place in the file
   WeightOnlyKernels weight_only;
-  IntegerKernels integer;
+  std::optional<IntegerKernels> integer;  // none: the engine has no such kernels
   EngineMethods methods;
   MemoryRules memory = MemoryRules::none;
 };

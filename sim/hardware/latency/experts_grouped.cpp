@@ -18,8 +18,8 @@ std::optional<double> GroupedExperts::seconds(const ExpertsWork& work) const {
 }
 
 KernelError GroupedExperts::error(const ExpertsWork& /*work*/) const {
-  const bool measured = hardware_.calibration.experts_us > 0.0;
-  return {0.0, measured ? kStatedError : kUnmeasuredExpertsSpread};
+  if (hardware_.calibration.experts_us > 0.0) return {0.0, kStatedError};
+  return {0.0, hardware_.unverified ? kUncheckedExpertsSpread : kUnmeasuredExpertsSpread};
 }
 
 KernelLabel GroupedExperts::label(const ExpertsWork& work) const {

@@ -39,7 +39,7 @@ const SuperBlockRule* rule_of(const IntegerKernels& own, const WeightType& type,
 double vector_share(const IntegerKernels& own, const WeightType& type, const Hardware& hardware) {
   const SuperBlockRule* const rule = rule_of(own, type, hardware);
   if (rule != nullptr && rule->share) return *rule->share;
-  return type.super_blocks && own.super_block_share > 0.0 ? own.super_block_share : own.vector_share;
+  return type.super_blocks ? own.super_block_share.value_or(own.vector_share) : own.vector_share;
 }
 
 // The peak that the shares refer to, for the kernel for few rows and for tiles. Tiles reach about the same share of plain cores'
@@ -51,19 +51,19 @@ double tile_peak(const Hardware& hardware) { return hardware.has_int8 ? hardware
 
 }  // namespace
 
-// Mixtures on chips before Ampere were not measured: a V100 takes 1.8 and 3.2 times the estimate over one token.
+// Mixtures on chips before Ampere were not measured.
 KernelError IntegerExperts::error(const ExpertsWork& /*work*/) const {
-  return {0.0, set_.hardware.compute_capability < kAmpere ? kUnmeasuredExpertsSpread : kIntegerExpertsSpread};
+  return {0.0, set_.hardware.compute_capability < kAmpere ? kUncheckedExpertsSpread : kIntegerExpertsSpread};
 }
 
 bool runs_integer_kernels(const Engine& engine, const Hardware& hardware) {
   const bool early = hardware.compute_capability >= kDp4aCapability && hardware.compute_capability < kAmpere;
-  return engine.integer.vector_rows > 0.0 &&
+  return engine.integer &&
          (hardware.has_int8 ? small_shared_memory(hardware) || early : early && hardware.dp4a_flops.has_value());
 }
 
 double IntegerKernelSet::bytes_as_read(double bits) const {
-  if (figures().reads > 0.0 && !efficiency) return bits / 8.0 / figures().reads;
+  if (figures().reads && !efficiency) return bits / 8.0 / *figures().reads;
   return calibrated.bytes_as_read(bits, true) / hardware.calibration.memory_efficiency;
 }
 
@@ -97,7 +97,7 @@ std::optional<double> IntegerProduct::seconds(const ProductWork& work) const {
   if (!hardware.has_int8 && work.rows >= kMostDp4aRows) return std::nullopt;
   const IntegerKernels& own = set_.figures();
   const double n = std::ceil(work.rows);
-  const double fixed = kSecondsPerMicro * (own.product_us > 0.0 ? own.product_us : hardware.calibration.kernel_us);
+  const double fixed = kSecondsPerMicro * own.product_us.value_or(hardware.calibration.kernel_us);
   if (n <= vector_rows(work.type)) return fixed + std::hypot(reading(work), arithmetic(work, n));
   const double width = tile_width(n, own.tile_rows);
   return fixed + kSecondsPerMicro * own.tile_us + reading(work) +
@@ -113,12 +113,13 @@ std::optional<double> IntegerExperts::seconds(const ExpertsWork& work) const {
   const double rows = work.tokens * work.per_token;
   const double operations = 2.0 * elements;
   const Calibration& c = hardware.calibration;
-  const double around = work.tokens <= 1.0 && own.single_mixture_us > 0.0 ? own.single_mixture_us : own.mixture_us;
-  const double fixed = kSecondsPerMicro * (own.mixture_us > 0.0 ? around : kExpertProducts * c.kernel_us + c.experts_us);
+  const std::optional<double> around =
+      work.tokens <= 1.0 && own.mixture_us && own.single_mixture_us ? own.single_mixture_us : own.mixture_us;
+  const double fixed = kSecondsPerMicro * around.value_or(kExpertProducts * c.kernel_us + c.experts_us);
   const bool table = work.type.name.find("mxfp4") != std::string_view::npos;  // weights are looked up in a table
   const bool narrow = table && hardware.compute_capability < kTablesAsOthers;
   if (work.tokens <= (narrow ? std::min(own.expert_vector_tokens, own.expert_table_tokens) : own.expert_vector_tokens)) {
-    const double share = table && own.table_share > 0.0 ? own.table_share : vector_share(own, work.type, hardware);
+    const double share = table && own.table_share ? *own.table_share : vector_share(own, work.type, hardware);
     return fixed +
            std::hypot(rows * elements * weight_bytes / hardware.bandwidth, operations * rows / (vector_peak(hardware) * share));
   }

@@ -32,7 +32,7 @@ struct IntegerKernelSet {
   const CalibratedProduct& calibrated;
   std::optional<double> efficiency;
 
-  [[nodiscard]] const IntegerKernels& figures() const { return engine.integer; }
+  [[nodiscard]] const IntegerKernels& figures() const { return *engine.integer; }
   // Bytes of a weight, scaled up so that reading them at the data sheet's bandwidth takes the kernel's actual time.
   [[nodiscard]] double bytes_as_read(double bits) const;
   [[nodiscard]] KernelLabel label(const char* what) const;

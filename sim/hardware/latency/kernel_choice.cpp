@@ -99,12 +99,12 @@ ModelKernels::ModelKernels(const Deployment& deployment, const ModelShape& model
 }
 
 bool ModelKernels::own_layers() const {
-  return integer_set_ && deployment_.engine.integer.layer_us > 0.0 &&
+  return integer_set_ && deployment_.engine.integer->layer_us &&
          (model_.weight_bits < 16.0 || (model_.experts > 0.0 && model_.expert_bits < 16.0));
 }
 
 ModelKernels::LayerKernels ModelKernels::layer_kernels() const {
-  const double own = own_layers() ? deployment_.engine.integer.layer_us : deployment_.hardware.calibration.elementwise_us;
+  const double own = own_layers() ? *deployment_.engine.integer->layer_us : deployment_.hardware.calibration.elementwise_us;
   const std::optional<double>& counted = deployment_.engine.small_kernels;
   if (!counted || !library_) return {own, false};  // a calibration was fitted with its own number of small kernels
   const double kernels = *counted - (fuses_norms_ && model_.tensor_parallel > 1.0 ? kNorms : 0.0);

@@ -21,7 +21,7 @@ std::string text_of(const ExpertsWork& work) {
                      work.width, type_text(work.type));
 }
 std::string text_of(const AttentionWork& work) {
-  const std::string over = work.kind.window > 0.0 ? fmt::format(" (window {:g})", work.kind.window) : "";
+  const std::string over = work.kind.window ? fmt::format(" (window {:g})", *work.kind.window) : "";
   return fmt::format("{:g} x {:g} tokens over {:g}{}, {:g} heads, {:g}-bit cache", work.sequences, work.tokens, work.cached, over,
                      work.heads / work.shards, work.cache_bits);
 }

@@ -25,7 +25,7 @@ constexpr double kBeyondSpread = 0.8;
 
 // A GPU without a compute capability is not known to run CUDA.
 bool other_backend(const Engine& engine, const Hardware& hardware) {
-  return engine.integer.vector_rows > 0.0 && hardware.compute_capability <= 0.0;
+  return engine.integer && hardware.compute_capability <= 0.0;
 }
 
 BackendProduct::Parts BackendProduct::parts(const ProductWork& work, double rows) const {

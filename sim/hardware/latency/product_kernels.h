@@ -86,7 +86,7 @@ class CalibratedProduct final : public Kernel<ProductWork> {
 class BackendProduct final : public Kernel<ProductWork> {
  public:
   BackendProduct(const Hardware& hardware, const Engine& engine, const CalibratedProduct& calibrated)
-      : hardware_(hardware), most_rows_(engine.integer.vector_rows), calibrated_(calibrated) {}
+      : hardware_(hardware), most_rows_(engine.integer->vector_rows), calibrated_(calibrated) {}
   [[nodiscard]] std::optional<double> seconds(const ProductWork& work) const override;
   [[nodiscard]] KernelError error(const ProductWork& work) const override;
   [[nodiscard]] KernelLabel label(const ProductWork& work) const override;

@@ -49,7 +49,7 @@ std::vector<std::string> beyond_measured_range(const ModelLatency& latency, cons
   for (const AttentionKind& kind : model.attention_kinds()) {
     const double keys = kind.seen(pass.context) + pass.tokens;
     const double bytes = pass.batch * keys * kind.elements * model.kv_bits / 8.0 / model.kv_shards(kind);
-    const bool latent = model.latent && kind.picked == 0.0 && pass.logits >= pass.tokens;
+    const bool latent = model.latent && !kind.picked && pass.logits >= pass.tokens;
     const KernelFit* const vectors = latent ? kernels.latent_attention()->fit(model.kv_bits) : nullptr;
     look(vectors, bytes, kGiga, "GB of a layer's cache");
     if (vectors != nullptr && keys > kSlack * vectors->most_of_others(0))

@@ -69,9 +69,9 @@ std::optional<double> MeasuredAllReduce::seconds(const AllReduceWork& work) cons
   x.gpus = work.gpus;
   x.bytes = work.bytes;
   double us = found->microseconds(hardware, x);
-  if (switch_share_ > 0.0 && !launched && hardware.link_bandwidth >= kSwitchLink) {
+  if (switch_share_ && !launched && hardware.link_bandwidth >= kSwitchLink) {
     x.bytes = std::min(work.bytes, kSmallMessage);
-    const double beyond = (work.bytes - x.bytes) / (hardware.link_bandwidth * switch_share_) / kSecondsPerMicro;
+    const double beyond = (work.bytes - x.bytes) / (hardware.link_bandwidth * *switch_share_) / kSecondsPerMicro;
     us = std::min(us, found->microseconds(hardware, x) + beyond);
   }
   return kSecondsPerMicro * us;

@@ -66,9 +66,9 @@ class ExchangeKernel final : public Kernel<ExchangeWork> {
 class MeasuredAllReduce final : public Kernel<AllReduceWork> {
  public:
   // `rule`: which of the library's kernels the engine runs. `switch_share`: share of a link's rate that sums in the switch
-  // between GPUs reach; 0: not used. `waits`: a launched all-reduce was timed with its launch, which the engine's passes wait
+  // between GPUs reach; none: not used. `waits`: a launched all-reduce was timed with its launch, which the engine's passes wait
   // for.
-  MeasuredAllReduce(const KernelLibrary& library, const KernelRule& rule, double switch_share, bool waits)
+  MeasuredAllReduce(const KernelLibrary& library, const KernelRule& rule, std::optional<double> switch_share, bool waits)
       : library_(library), rule_(rule), switch_share_(switch_share), waits_(waits) {}
   [[nodiscard]] std::optional<double> seconds(const AllReduceWork& work) const override;
   [[nodiscard]] KernelError error(const AllReduceWork& work) const override;
@@ -78,7 +78,7 @@ class MeasuredAllReduce final : public Kernel<AllReduceWork> {
  private:
   const KernelLibrary& library_;
   KernelRule rule_;
-  double switch_share_;
+  std::optional<double> switch_share_;
   bool waits_;
 };
 

@@ -146,8 +146,10 @@ const config::Fields<ModelShape>& model_fields() {
       {"head_bits", elsewhere<double>, "bits of a weight of LM head and embeddings; default: 16, or weight_bits if that is more",
        config::between(1, 32)},
       {"kv_bits", &M::kv_bits, "bits of a cached key or value; overrides dtype's cache", config::between(1, 32)},
-      {"kv_window", &M::kv_window, "newest cached tokens that attention reads and keeps; 0: all", count, whole},
-      {"window_layers", &M::window_layers, "layers that have the window; 0: all of them", count, whole},
+      {"kv_window", &M::kv_window, "newest cached tokens that attention reads and keeps; 0: all", count, whole,
+       config::zero_is_none, config::Default{"0"}},
+      {"window_layers", &M::window_layers, "layers that have the window; 0: all of them", count, whole, config::zero_is_none,
+       config::Default{"0"}},
       {"chunked", &M::chunked, "the window restarts with every chunk of its size (Llama 4)"},
       {"linear_layers", &M::linear_layers, "layers without a cache that grows: linear attention, state spaces", count, whole},
       {&M::state,
@@ -242,8 +244,9 @@ void check_layers(const ModelShape& shape, const config::Arguments& a, Diagnosti
                     "0, or none of them",
                     state.value_heads, state.key_heads, state.value_dim));
   const double caching = shape.layers - shape.linear_layers - shape.ffn_only_layers;
-  at_most("window_layers", shape.window_layers, caching, fmt::format("at most the {:g} layers that cache keys", caching));
-  if (shape.window_layers > 0.0 && shape.kv_window == 0.0 && !a.given("kv_window"))
+  at_most("window_layers", shape.window_layers.value_or(0.0), caching,
+          fmt::format("at most the {:g} layers that cache keys", caching));
+  if (shape.window_layers && !shape.kv_window && !a.given("kv_window"))
     diagnostics.add(a.where("window_layers"), "window_layers is given without kv_window, allowed: together with kv_window");
   if (latent.width > 0.0 ? !shape.value_dim : latent.rope_dim > 0.0 || (shape.query_rank && !shape.one_vector))
     diagnostics.add(
@@ -263,7 +266,7 @@ void check_layers(const ModelShape& shape, const config::Arguments& a, Diagnosti
                     "shares_lm_head is true, allowed: false with prediction_heads, which have LM heads");
   const bool indexed = indexer.topk > 0.0;
   if (indexed != (indexer.heads > 0.0) || indexed != (indexer.head_dim > 0.0) || (!indexed && index_layers > 0.0) ||
-      (indexed && shape.compressed->picked_layers == 0.0 && (latent.width == 0.0 || shape.kv_window > 0.0)))
+      (indexed && shape.compressed->picked_layers == 0.0 && (latent.width == 0.0 || shape.kv_window)))
     diagnostics.add(
         a.where(indexed                  ? "index_topk"
                 : indexer.heads > 0.0    ? "index_heads"
@@ -295,7 +298,7 @@ void check_compressed(const ModelShape& shape, const config::Arguments& a, Diagn
   if (compressed > shape.layers)
     diagnostics.add(a.where(given), fmt::format("picked_layers is {:g}, heavy_layers {:g}, allowed: the {:g} layers together",
                                                 kept.picked_layers, kept.heavy_layers, shape.layers));
-  if (compressed > 0.0 && (shape.kv_window == 0.0 || shape.window_layers > 0.0 || shape.chunked || shape.linear_layers > 0.0 ||
+  if (compressed > 0.0 && (!shape.kv_window || shape.window_layers || shape.chunked || shape.linear_layers > 0.0 ||
                            shape.latent->width > 0.0 || shape.indexer->layers))
     diagnostics.add(a.where(given), fmt::format("{} is {:g}, allowed: with kv_window, which all layers use, and without "
                                                 "latent, window_layers, chunked, linear_layers and index_layers",

@@ -9,32 +9,32 @@
 namespace specsim::cost {
 
 double AttentionKind::seen(double context) const {
-  if (window == 0.0 || context <= window) return context;
-  return chunked ? 0.5 * window : window;
+  if (!window || context <= *window) return context;
+  return chunked ? 0.5 * *window : *window;
 }
 
 double AttentionKind::read(double context, double tokens) const {
   const double plain = seen(context) + tokens;
-  if (compression == 0.0) return picked > 0.0 ? std::min(tokens * picked, plain) : plain;
-  const double entries = context / compression;
-  return plain + (picked > 0.0 ? std::min(tokens * picked, entries) : entries);
+  if (!compression) return picked ? std::min(tokens * *picked, plain) : plain;
+  const double entries = context / *compression;
+  return plain + (picked ? std::min(tokens * *picked, entries) : entries);
 }
 
 double AttentionKind::looked_at(double context, double pairs) const {
   const double plain = pairs - (context - seen(context));
-  if (compression == 0.0) return picked > 0.0 ? std::min(picked, plain) : plain;
-  const double entries = pairs / compression;
-  return std::min(window, plain) + (picked > 0.0 ? std::min(picked, entries) : entries);
+  if (!compression) return picked ? std::min(*picked, plain) : plain;
+  const double entries = pairs / *compression;
+  return std::min(*window, plain) + (picked ? std::min(*picked, entries) : entries);
 }
 
 double AttentionKind::kept(double tokens) const {
-  return (window > 0.0 ? std::min(window, tokens) : tokens) + (compression > 0.0 ? tokens / compression : 0.0);
+  return std::min(window.value_or(tokens), tokens) + (compression ? tokens / *compression : 0.0);
 }
 
 std::vector<AttentionKind> ModelShape::attention_kinds() const {
   if (compressed) {
     std::vector<AttentionKind> kinds;
-    const auto add = [&](double count, double compression, double picked) {
+    const auto add = [&](double count, std::optional<double> compression, std::optional<double> picked) {
       if (count <= 0.0) return;
       AttentionKind own{count, kv_heads, head_dim, kv_window};
       own.elements = (one_vector ? 1.0 : 2.0) * kv_heads * head_dim;
@@ -45,17 +45,17 @@ std::vector<AttentionKind> ModelShape::attention_kinds() const {
       kinds.push_back(own);
     };
     const CompressedAttention& own = *compressed;
-    add(layers - own.picked_layers - own.heavy_layers, 0.0, 0.0);
-    add(own.picked_layers, own.picked_tokens, indexer ? indexer->topk : 0.0);
-    add(own.heavy_layers, own.heavy_tokens, 0.0);
+    add(layers - own.picked_layers - own.heavy_layers, {}, {});
+    add(own.picked_layers, own.picked_tokens, indexer ? std::optional(indexer->topk) : std::nullopt);
+    add(own.heavy_layers, own.heavy_tokens, {});
     return kinds;
   }
   const double attending = layers - linear_layers - ffn_only_layers;
-  const double windowed = kv_window == 0.0 ? 0.0 : window_layers == 0.0 ? attending : window_layers;
+  const double windowed = kv_window ? window_layers.value_or(attending) : 0.0;
   const auto kind = [&](double count, bool window) {
     AttentionKind own;
     own.layers = count;
-    own.window = window ? kv_window : 0.0;
+    if (window) own.window = kv_window;
     own.chunked = window && chunked;
     const bool global = !window && windowed > 0.0;
     own.heads = global ? global_heads.value_or(heads) : heads;
@@ -64,7 +64,7 @@ std::vector<AttentionKind> ModelShape::attention_kinds() const {
     own.value_dim = value_dim.value_or(own.head_dim);
     own.borrowing = window ? shared_window_layers : shared_kv_layers;
     own.one_value = global && global_one_value;
-    own.picked = indexer ? indexer->topk : 0.0;
+    if (indexer) own.picked = indexer->topk;
     own.elements = latent ? latent->width + latent->rope_dim : own.kv_heads * (own.head_dim + (one_vector ? 0.0 : own.value_dim));
     return own;
   };
@@ -364,7 +364,7 @@ double ModelShape::weight_bytes() const {
 double ModelShape::kv_bytes_per_token() const {
   double sum = 0.0;
   for (const AttentionKind& kind : attention_kinds())
-    sum += (kind.layers - kind.borrowing) * kind.elements / (kind.compression > 0.0 ? kind.compression : 1.0);
+    sum += (kind.layers - kind.borrowing) * kind.elements / kind.compression.value_or(1.0);
   return sum * kv_bits / 8.0 + indexers() * index_key_bytes();
 }
 

@@ -47,14 +47,14 @@ struct AttentionKind {
   double layers = 0.0;
   double kv_heads = 0.0;
   double head_dim = 0.0;
-  double window = 0.0;     // newest cached tokens that attention reads; 0: all
-  bool chunked = false;    // the window restarts with every chunk of this many tokens
-  double elements = 0.0;   // cached for a token in one layer
-  bool one_value = false;  // values are the projection of keys
-  double picked = 0.0;     // cached entries that an indexer selects for a new token; 0: there is no indexer
+  std::optional<double> window = {};  // newest cached tokens that attention reads; none: all
+  bool chunked = false;               // the window restarts with every chunk of this many tokens
+  double elements = 0.0;              // cached for a token in one layer
+  bool one_value = false;             // values are the projection of keys
+  std::optional<double> picked = {};  // cached entries that an indexer selects for a new token; none: there is no indexer
   // Besides the window's tokens, one entry per this many tokens is kept for the whole context, and entries are selected from
-  // these; 0: none, entries are tokens.
-  double compression = 0.0;
+  // these; none: entries are tokens.
+  std::optional<double> compression = {};
   double heads = 0.0;      // query heads
   double value_dim = 0.0;  // width of a head's value
   double borrowing = 0.0;  // of these layers, the number that read the keys and values of others and cache none
@@ -175,16 +175,16 @@ struct ModelShape {
   std::optional<SqueezedOutput> squeezed_output;
   double residual_streams = 1.0;  // number of residual vectors that hyper-connections mix at a layer's two parts
   // Attention by layer.
-  double kv_window = 0.0;             // newest cached tokens that attention reads; 0: all
-  double window_layers = 0.0;         // layers that have the window; 0: all of them
-  bool chunked = false;               // in these the window restarts with every chunk
-  double linear_layers = 0.0;         // layers that cache no keys: linear attention, state spaces
-  std::optional<StateLayer> state;    // in these; none: they have attention's projections, and no state
-  bool parallel_state = false;        // also in every layer with attention, in parallel (Falcon-H1)
-  double ffn_only_layers = 0.0;       // layers with only a feed-forward part (Nemotron-H)
-  double mixer_only_layers = 0.0;     // layers without a feed-forward part
-  double shared_kv_layers = 0.0;      // layers that read the keys and values of others and cache none, without the window
-  double shared_window_layers = 0.0;  // and with the window
+  std::optional<double> kv_window;      // newest cached tokens that attention reads; none: all
+  std::optional<double> window_layers;  // layers that have the window; none: all of them
+  bool chunked = false;                 // in these the window restarts with every chunk
+  double linear_layers = 0.0;           // layers that cache no keys: linear attention, state spaces
+  std::optional<StateLayer> state;      // in these; none: they have attention's projections, and no state
+  bool parallel_state = false;          // also in every layer with attention, in parallel (Falcon-H1)
+  double ffn_only_layers = 0.0;         // layers with only a feed-forward part (Nemotron-H)
+  double mixer_only_layers = 0.0;       // layers without a feed-forward part
+  double shared_kv_layers = 0.0;        // layers that read the keys and values of others and cache none, without the window
+  double shared_window_layers = 0.0;    // and with the window
   std::optional<LayerEmbeddings> layer_embeddings;
   bool gated_attention = false;           // attention's output is gated, by a projection as wide as the queries
   std::optional<double> global_head_dim;  // head_dim in layers without the window, if different

@@ -229,7 +229,7 @@ ModelConfig read_model_config(const std::string& path) {
 
 ModelConfig config_of_shape(const cost::ModelShape& shape, std::size_t context) {
   if (shape.experts > 0.0 || !shape.gated || shape.fused_inputs > 0.0 || shape.shares_lm_head || shape.over_one_vector() ||
-      shape.window_layers > 0.0 || shape.linear_layers > 0.0 || shape.mixer_only_layers > 0.0 || shape.value_dim)
+      shape.window_layers || shape.linear_layers > 0.0 || shape.mixer_only_layers > 0.0 || shape.value_dim)
     throw BadInput({shape.name, 0, 0},
                    "it has experts, ungated layers, latent attention, windows by layer or a draft head, allowed: a dense "
                    "Llama-architecture model");

@@ -316,7 +316,7 @@ std::span<const draft::Ranked> BlockRound::likeliest(const draft::ChosenBlock& b
   return chosen_entry(block, node).likeliest;
 }
 
-draft::Ranked BlockRound::draw(const draft::ChosenBlock& block, int node, std::span<const Token> siblings, int number) {
+draft::Ranked BlockRound::draw_child(const draft::ChosenBlock& block, int node, std::span<const Token> siblings, int number) {
   const math::RatioTable& from = chosen_entry(block, node).distributions;
   if (siblings.size() >= from.draft_support()) return {};
   const int depth = block.tree.nodes[static_cast<std::size_t>(node)].depth + 1;

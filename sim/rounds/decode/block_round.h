@@ -207,7 +207,7 @@ class BlockRound final : public verify::Block, private draft::DrafterInput {
   }
   std::span<const draft::Ranked> likeliest(const draft::ChosenBlock& block, int node) override;
   // Draws a token for a drafter that chooses its block.
-  draft::Ranked draw(const draft::ChosenBlock& block, int node, std::span<const Token> siblings, int number) override;
+  draft::Ranked draw_child(const draft::ChosenBlock& block, int node, std::span<const Token> siblings, int number) override;
   // The tables after a node of a block that is being chosen.
   const BlockTables::Entry& chosen_entry(const draft::ChosenBlock& block, int node);
   [[nodiscard]] std::size_t vocab() const override { return tables_->vocab(); }

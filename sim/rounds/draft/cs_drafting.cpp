@@ -51,7 +51,7 @@ class CsDrafting final : public BlockDrafter {
       input.prepare(block, std::vector<int>(copy.size() + 1, node));
       bool alike = true;
       for (std::size_t i = 0; i <= copy.size() && alike; ++i) {
-        const Token token = input.draw(block, node, {}, ++drafted).token;
+        const Token token = input.draw_child(block, node, {}, ++drafted).token;
         node = block.add(node, token);
         text.push_back(token);
         alike = i < copy.size() && token == copy[i];

@@ -59,7 +59,8 @@ class DrafterInput {
   virtual std::span<const Ranked> likeliest(const ChosenBlock& block, int node) = 0;
   // Draws a token after a node of `block` from the draft's distribution without `earlier_siblings`; `number` counts the draws of
   // the round, from 1. Probability 0: there is no further token to draw. Only if Shape::draws is set.
-  virtual Ranked draw(const ChosenBlock& /*block*/, int /*node*/, std::span<const Token> /*earlier_siblings*/, int /*number*/) {
+  virtual Ranked draw_child(const ChosenBlock& /*block*/, int /*node*/, std::span<const Token> /*earlier_siblings*/,
+                            int /*number*/) {
     return {};
   }
   // Number of tokens of the vocabulary.

@@ -59,7 +59,7 @@ class DySpec final : public BlockDrafter {
   // further token. `chance` becomes the value that is left for the next child.
   static int draw_child(DrafterInput& input, Growth& own, int node, double& chance) {
     std::vector<Token>& earlier_siblings = own.children[static_cast<std::size_t>(node)];
-    const Ranked child = input.draw(own.all.block, node, earlier_siblings, own.drawn + 1);
+    const Ranked child = input.draw_child(own.all.block, node, earlier_siblings, own.drawn + 1);
     if (!(child.probability > 0.0)) return 0;
     ++own.drawn;
     const int added =

@@ -84,7 +84,7 @@ class Saguaro final : public BlockDrafter {
     int node = 0;
     for (int i = 0; i < shape_.draft_length; ++i) {
       if (!hit) input.prepare(block, std::array{node});
-      const std::array drawn = {input.draw(block, node, {}, i + 1).token};
+      const std::array drawn = {input.draw_child(block, node, {}, i + 1).token};
       cache.outcomes.push_back(likely(input, block, node, fan_outs_[static_cast<std::size_t>(i)], drawn));
       node = block.add(node, drawn[0]);
     }

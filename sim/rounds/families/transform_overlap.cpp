@@ -1,3 +1,4 @@
+#include "sim/foundation/base/bisect.h"
 #include "sim/foundation/math/simplex.h"
 #include "sim/rounds/families/distribution.h"
 
@@ -30,14 +31,8 @@ class OverlapTransform final : public Distribution {
     // The overlap falls steadily along both paths, from 1 at s = 1 (temperature) or at s = 0 (mixtures); for mixtures it is
     // linear.
     if (shape_ == Shape::temperature) {
-      double low = 0.0;
-      double high = 1.0;
-      for (int i = 0; i < 200 && high - low > 0.0; ++i) {
-        const double middle = 0.5 * (low + high);
-        if (middle == low || middle == high) break;
-        (along_temperature(target, distribution, middle) < value_ ? low : high) = middle;
-      }
-      along_temperature(target, distribution, high);
+      const auto is_below = [&](double s) { return along_temperature(target, distribution, s) < value_; };
+      along_temperature(target, distribution, bisect(0.0, 1.0, is_below, kToTheLastBit).high);
     } else {
       const double weight = lowest < 1.0 ? std::clamp((1.0 - value_) / (1.0 - lowest), 0.0, 1.0) : 0.0;
       mixed(target, distribution, weight);

@@ -1,3 +1,4 @@
+#include "sim/foundation/base/bisect.h"
 #include "sim/foundation/base/huge_array.h"
 #include "sim/rounds/verify/verifier.h"
 
@@ -21,15 +22,9 @@ class KSeqRule final : public NodeRule {
       const double taken = 1.0 - distributions.residual(rho).mass;  // sum min(rho draft, target) = rho beta
       return -std::expm1(children * std::log1p(-std::min(taken / rho, 1.0))) - taken;
     };
-    double low = 1.0;
-    double high = children;
-    for (int i = 0; i < 200 && low < high; ++i) {
-      const double middle = 0.5 * (low + high);
-      if (middle <= low || middle >= high) break;
-      (excess(middle) > 0.0 ? low : high) = middle;
-    }
+    const auto is_below = [&](double rho) { return excess(rho) > 0.0; };
     auto plan = std::make_unique<Threshold>();
-    plan->cut = distributions.residual(high);
+    plan->cut = distributions.residual(bisect(1.0, children, is_below, kToTheLastBit).high);
     return plan;
   }
   [[nodiscard]] std::size_t plan_bytes(std::size_t /*vocab*/, int /*children*/) const override {

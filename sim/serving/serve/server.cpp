@@ -179,96 +179,99 @@ void Server::compose() {
     share_rows();
   else
     for (Item& item : current_.items) item.verified = item.drafts;
-  std::uint32_t rows = 0;
-  std::uint32_t prefill_rows = 0;
-  std::uint32_t draft_rows = 0;
-  std::uint32_t logits = 0;
-  std::uint64_t rejected = 0;
-  const std::uint32_t first_rows = current_.items.front().computed();
-  std::uint64_t decoding_cached = 0;
-  std::uint64_t twice_decoding_pairs = 0;
-  StepWork& work = work_;
-  work = {};
-  bool uniform = true;
+  work_ = {};
+  sums_ = {};
+  sums_.rows_each = current_.items.front().computed();
   for (Item& item : current_.items) {
     const Sequence& sequence = state_.at(item.request);
     item.emitted_before = sequence.emitted;
     play(item, sequence);
-    if (sequence.status != Status::finished) rejected += item.verified - item.accepted;
-    const std::uint32_t computed = item.computed();
-    // The policy also observes rounds without drafts of a request that has stopped drafting, so that it can start again.
-    if (per_request_ && !item.prefill && sequence.status != Status::finished &&
-        (item.drafts > 0 ||
-         parts_.policy->of_request(state_.drafting(item.request, sequence.emitted), parts_.policy->longest()) == 0))
-      parts_.policy->observe_request(item.request, static_cast<int>(item.drafts), static_cast<int>(item.accepted));
-    rows += computed;
-    const std::uint32_t before = sequence.computed - std::min(item.rows, sequence.computed);
-    if (item.prefill) {
-      uniform = false;
-      prefill_rows += item.rows;
-      logits += item.emits ? 1 : 0;
-      work.prompts.sequences += 1.0;
-      work.prompts.rows += item.rows;
-      work.prompts.cached += before;
-      work.prompts.pairs += item.rows * (before + 0.5 * (item.rows + 1.0));
-      if (sequence.draft_lost > 0) recompute_draft(item, before);
-    } else {  // in whole numbers, which are faster and give the same sums
-      uniform = uniform && computed == first_rows;
-      draft_rows += item.verified;
-      decoding_cached += before;
-      twice_decoding_pairs += computed * (2 * std::uint64_t{before} + computed + 1);
+    if (sequence.status != Status::finished) {
+      sums_.rejected += item.verified - item.accepted;
+      if (per_request_ && !item.prefill) observe_round(item, sequence);
     }
+    const std::uint32_t before = sequence.computed - std::min(item.rows, sequence.computed);
+    if (item.prefill)
+      add_prompt(item, before);
+    else
+      sums_.add_round(item, before);
   }
-  const auto decode_rows = static_cast<std::uint32_t>(current_.items.size()) - static_cast<std::uint32_t>(work.prompts.sequences);
-  logits += rows - prefill_rows;
-  work.decoding = {static_cast<double>(decode_rows), static_cast<double>(rows - prefill_rows),
-                   static_cast<double>(decoding_cached), 0.5 * static_cast<double>(twice_decoding_pairs)};
-  work.logits = logits;
-  work.cached_after = work.prompts.cached + work.decoding.cached + (static_cast<double>(rows) - static_cast<double>(rejected));
+  finish_work();
+}
+
+// The policy also observes rounds without drafts of a request that has stopped drafting, so that it can start again.
+void Server::observe_round(const Item& item, const Sequence& sequence) {
+  ServerPolicy& policy = *parts_.policy;
+  if (item.drafts > 0 || policy.of_request(state_.drafting(item.request, sequence.emitted), policy.longest()) == 0)
+    policy.observe_request(item.request, static_cast<int>(item.drafts), static_cast<int>(item.accepted));
+}
+
+void Server::add_prompt(const Item& item, std::uint32_t before) {
+  sums_.uniform = false;
+  sums_.prompt_rows += item.rows;
+  if (item.emits) work_.logits += 1.0;
+  work_.prompts.sequences += 1.0;
+  work_.prompts.rows += item.rows;
+  work_.prompts.cached += before;
+  work_.prompts.pairs += item.rows * (before + 0.5 * (item.rows + 1.0));
+  if (state_.at(item.request).draft_lost > 0) recompute_draft(item, before);
+}
+
+void StepSums::add_round(const Item& item, std::uint32_t before) {
+  const std::uint32_t computed = item.computed();
+  uniform = uniform && computed == rows_each;
+  verified_drafts += item.verified;
+  round_rows += computed;
+  cached += before;
+  twice_pairs += computed * (2 * std::uint64_t{before} + computed + 1);
+}
+
+void Server::finish_work() {
+  const double prompts = work_.prompts.sequences;
+  work_.decoding = {static_cast<double>(current_.items.size()) - prompts, static_cast<double>(sums_.round_rows),
+                    static_cast<double>(sums_.cached), 0.5 * static_cast<double>(sums_.twice_pairs)};
+  work_.logits += sums_.round_rows;
+  const auto rows = static_cast<double>(sums_.prompt_rows + sums_.round_rows);
+  work_.cached_after = work_.prompts.cached + work_.decoding.cached + (rows - static_cast<double>(sums_.rejected));
+  sums_.cached_after = sums_.cached + sums_.prompt_rows + sums_.round_rows - sums_.rejected;
   if (state_.uneven && current_.draft_length > 0 && !current_.drafts_sequentially) {
     sum_draft_rows();
-    work.draft_rows = &draft_rows_;
+    work_.draft_rows = &draft_rows_;
   }
-  prefill_rows_ = prefill_rows;
-  verified_drafts_ = draft_rows;
-  uniform_ = uniform;
-  rows_each_ = first_rows;
-  decoding_cached_ = decoding_cached;
-  cached_after_ = decoding_cached + rows - rejected;
 }
 
 StepTime Server::step_time() const {
   if (current_.drafts_sequentially)
     return parts_.latency->sequential_time(work_, current_.sequential_drafts, current_.batch_rows, current_.pass_rows);
-  if (uniform_ && work_.draft_rows == nullptr && !parts_.in_step)
-    return parts_.latency->decoding_time(static_cast<std::uint32_t>(current_.items.size()), rows_each_, decoding_cached_,
-                                         cached_after_, current_.draft_length);
+  if (sums_.uniform && work_.draft_rows == nullptr && !parts_.in_step)
+    return parts_.latency->decoding_time(static_cast<std::uint32_t>(current_.items.size()), sums_.rows_each, sums_.cached,
+                                         sums_.cached_after, current_.draft_length);
   return parts_.latency->time(work_, current_.draft_length);
 }
 
 void Server::run(arrivals::Picoseconds now) {
   const auto decode_rows = static_cast<std::uint32_t>(work_.decoding.sequences);
-  const auto rows = prefill_rows_ + static_cast<std::uint32_t>(work_.decoding.rows);
+  const auto rows = sums_.prompt_rows + static_cast<std::uint32_t>(work_.decoding.rows);
   began_ = now;
   time_.target += std::max<arrivals::Picoseconds>(0, current_.loaded_at - now - time_.total());
   ends_ = now + time_.total();
-  mixed_ = prefill_rows_ > 0;
+  mixed_ = sums_.prompt_rows > 0;
 
   if (observer_ != nullptr)
-    observer_->began({index_, totals_.steps, now, time_, prefill_rows_, decode_rows, verified_drafts_, &current_,
+    observer_->began({index_, totals_.steps, now, time_, sums_.prompt_rows, decode_rows, sums_.verified_drafts, &current_,
                       state_.first_sequence, parts_.pool.get()});
   ++totals_.steps;
-  ++(rows > kMostGraphRows ? totals_.eager_steps : uniform_ ? totals_.uniform_steps : totals_.mixed_steps);
+  ++(rows > kMostGraphRows ? totals_.eager_steps : sums_.uniform ? totals_.uniform_steps : totals_.mixed_steps);
   totals_.prefill_steps += mixed_ ? 1 : 0;
   totals_.rows += rows;
-  totals_.draft_rows += verified_drafts_;
+  totals_.draft_rows += sums_.verified_drafts;
   totals_.rounds += decode_rows;
   totals_.largest_batch = std::max(totals_.largest_batch, static_cast<std::uint32_t>(current_.items.size()));
   totals_.fewest_free_blocks = std::min(totals_.fewest_free_blocks, current_.free_blocks);
   totals_.batch_ps += work_.requests() * static_cast<double>(time_.total());
   totals_.busy += time_.total();
   totals_.drafting += time_.draft;
-  if (verified_drafts_ > 0) {
+  if (sums_.verified_drafts > 0) {
     totals_.verifying_ps += static_cast<double>(time_.total());
     totals_.verifying_batch_ps += work_.requests() * static_cast<double>(time_.total());
   }
@@ -402,14 +405,14 @@ void Server::finish_step(arrivals::Picoseconds now, std::vector<arrivals::Reques
 
 // How the next steps go on without a scheduler, a policy or an observer; no steps if these have anything to do.
 SameSteps Server::same_steps() const {
-  if (observer_ != nullptr || parts_.in_step || mixed_ || !uniform_ || rounds_ != nullptr || state_.uneven ||
+  if (observer_ != nullptr || parts_.in_step || mixed_ || !sums_.uniform || rounds_ != nullptr || state_.uneven ||
       current_.drafts_sequentially || (parts_.policy && !parts_.policy->by_requests_alone()))
     return {};
   const bool ahead = parts_.scheduler->asynchronous();
   if (ahead && !has_queued_) return {};
   const Step& last = ahead ? queued_ : current_;
   if (last.items.size() != current_.items.size() || last.waiting != 0) return {};
-  const std::uint32_t drafts = rows_each_ - 1;
+  const std::uint32_t drafts = sums_.rows_each - 1;
   for (const Step* const step : {&current_, &last})
     if (step->draft_length != static_cast<int>(drafts) || step->loaded_at != 0) return {};
   for (std::size_t i = 0; i < current_.items.size(); ++i) {
@@ -417,7 +420,7 @@ SameSteps Server::same_steps() const {
     const Item& next = last.items[i];
     const Sequence& sequence = state_.at(now.request);
     if (!now.emits || now.drafts != drafts || sequence.since != began_ || sequence.last_token != began_ ||
-        next.request != now.request || next.prefill || !next.emits || next.drafts != drafts || next.rows != rows_each_)
+        next.request != now.request || next.prefill || !next.emits || next.drafts != drafts || next.rows != sums_.rows_each)
       return {};
   }
   return parts_.scheduler->same_steps(state_, last);
@@ -453,11 +456,11 @@ void Server::decode_same(const SameSteps& same, arrivals::Picoseconds limit) {
       pool.take(more);
       sequence.held += more;
     }
-    add_common_gaps(rows_each_);
+    add_common_gaps(sums_.rows_each);
     // A step that is scheduled ahead was scheduled before these blocks were taken.
     current_.free_blocks = has_queued_ ? std::exchange(queued_.free_blocks, pool.free()) : pool.free();
-    decoding_cached_ = cached_after_;
-    cached_after_ += sequences + accepted;
+    sums_.cached = sums_.cached_after;
+    sums_.cached_after += sequences + accepted;
     const arrivals::Picoseconds now = ends_;
     time_ = step_time();
     run(now);
@@ -492,17 +495,17 @@ arrivals::Picoseconds Server::quiet_until() {
   played_.clear();
   for (const Item& item : current_.items) played_.push_back({state_.at(item.request).emitted, item.accepted});
   arrivals::Picoseconds until = ends_;
-  std::uint64_t cached_after = cached_after_;
+  std::uint64_t cached_after = sums_.cached_after;
   for (std::uint32_t step = 0; step < same.steps && until < arrivals::kLastMoment; ++step) {
     const std::uint64_t cached = cached_after;
     cached_after += sequences;
-    for (std::size_t i = 0; i < played_.size() && rows_each_ > 1; ++i) {
+    for (std::size_t i = 0; i < played_.size() && sums_.rows_each > 1; ++i) {
       SequenceRound& round = played_[i];
       round.emitted += round.accepted + 1;
-      round.accepted = parts_.acceptance->accepted(current_.items[i].request, round.emitted, rows_each_ - 1);
+      round.accepted = parts_.acceptance->accepted(current_.items[i].request, round.emitted, sums_.rows_each - 1);
       cached_after += round.accepted;
     }
-    until += parts_.latency->decoding_time(sequences, rows_each_, cached, cached_after, current_.draft_length).total();
+    until += parts_.latency->decoding_time(sequences, sums_.rows_each, cached, cached_after, current_.draft_length).total();
   }
   return until;
 }

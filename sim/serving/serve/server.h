@@ -65,6 +65,21 @@ class StepObserver {
   virtual void began(const StepRecord& record) = 0;
 };
 
+// Of a step, in whole numbers, which are faster than those of StepWork and give the same sums.
+struct StepSums {
+  std::uint32_t prompt_rows = 0;
+  std::uint32_t round_rows = 0;  // of sequences that decode
+  std::uint32_t verified_drafts = 0;
+  std::uint64_t rejected = 0;      // drafts
+  bool uniform = true;             // no prompts, and equally many rows of each sequence:
+  std::uint32_t rows_each = 0;     // those of the first
+  std::uint64_t cached = 0;        // tokens of the sequences that decode, before the step
+  std::uint64_t cached_after = 0;  // tokens after it, without the drafts that it rejected
+  std::uint64_t twice_pairs = 0;   // of a new token and one that it attends to
+  // `before`: the sequence's cached tokens.
+  void add_round(const Item& item, std::uint32_t before);
+};
+
 class Server {
  public:
   struct Parts {
@@ -124,6 +139,9 @@ class Server {
   void decode_same(const SameSteps& same, arrivals::Picoseconds limit);
   [[nodiscard]] std::uint32_t take_accepted(Sequence& sequence, Item& item);
   void compose();
+  void observe_round(const Item& item, const Sequence& sequence);
+  void add_prompt(const Item& item, std::uint32_t before);
+  void finish_work();
   void recompute_draft(const Item& item, std::uint32_t before);
   void share_rows();
   void play(Item& item, const Sequence& sequence);
@@ -155,12 +173,7 @@ class Server {
   bool composed_ = false;  // a step is scheduled and waits for the engines that it begins with
   // Work of the running step, or of the one that waits.
   StepWork work_;
-  std::uint32_t prefill_rows_ = 0;
-  std::uint32_t verified_drafts_ = 0;
-  bool uniform_ = true;  // it only decodes, this many rows of each sequence, after so many cached tokens of all
-  std::uint32_t rows_each_ = 0;
-  std::uint64_t decoding_cached_ = 0;
-  std::uint64_t cached_after_ = 0;
+  StepSums sums_;
   ServerTotals totals_;
   std::vector<Gap> gaps_;
   std::vector<std::uint32_t> common_gap_;  // [tokens]: sequences that got a chunk when this step began and get another at its end
