@@ -284,8 +284,7 @@ Chosen choose(const Question& question, const SearchOptions& options) {
       break;
     if (kept.size() >= 2 * question.shown) break;
     constexpr std::size_t kTogether = 4;  // whatever the threads: which settings are simulated does not depend on them
-    const std::size_t count =
-        std::min<std::size_t>({kTogether, open.size() - next, kSimulatedEach * question.shown - chosen.simulated});
+    const auto count = std::min<std::size_t>({kTogether, open.size() - next, kSimulatedEach * question.shown - chosen.simulated});
     for_each(count, options.threads, [&](std::size_t i) {
       Choice& one = open[next + i];
       if (!question.rates_by_hour.empty()) return size_fleet(question, load, slo, options, one);

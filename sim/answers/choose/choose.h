@@ -75,7 +75,7 @@ Chosen choose(const Question& question, const SearchOptions& options);
 double engine_hours(const std::vector<double>& rates, std::int64_t busiest);
 
 // The mean request of the load. Throws BadInput.
-MeanLoad mean_load(const load::ServeRequest& load);
+MeanLoad mean_load(const load::ServeRequest& request);
 // The options of specsim serve that run the setting.
 load::ServeRequest server_of(const Question& question, const Choice& choice, const MeanLoad& load);
 // The command of its engine's server, or the reason why there is none; nothing where the engine is no server (the GPU alone).

@@ -21,7 +21,7 @@ namespace {
 
 cost::ModelShape shape_of(const std::string& name, const Location& where) {
   Diagnostics diagnostics;
-  const cost::ModelShape shape = cost::read_model(cost::PresetChoice{name, where, {}}, "model", diagnostics);
+  cost::ModelShape shape = cost::read_model(cost::PresetChoice{name, where, {}}, "model", diagnostics);
   diagnostics.throw_if_any();
   return shape;
 }
@@ -153,14 +153,14 @@ DraftChoices draft_choices(const DraftQuestion& question) {
   };
   if (every) {
     choices.drafts.push_back({"no speculation", "none", "", false, plan::constant_acceptance(0.0, 1), "", false, false, {}});
-    if (!take("ngram", "n-gram", "none", false)) choices.left_out.push_back("ngram");
+    if (!take("ngram", "n-gram", "none", false)) choices.left_out.emplace_back("ngram");
     for (const cost::Preset& preset : cost::presets()) {
       if (preset.kind != cost::PresetKind::model) continue;
       const cost::ModelShape shape = shape_of(preset.name, {preset.path, 0, 0});
       const bool paired = std::any_of(all.begin(), all.end(),
                                       [&](const Table& one) { return one.draft == preset.name && one.target == own_target; });
       if (!paired && !fits(target, shape)) continue;
-      if (!take_model(preset.name, false)) choices.left_out.push_back(preset.name);
+      if (!take_model(preset.name, false)) choices.left_out.emplace_back(preset.name);
     }
   }
   for (const std::string& name : question.named) {

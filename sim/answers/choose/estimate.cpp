@@ -74,8 +74,8 @@ Engine make_engine(const Question& question, Engine engine) {
   return engine;
 }
 
-EnginePlans::EnginePlans(const Engine& engine, const MeanLoad& load, const std::vector<std::int64_t>& lengths)
-    : engine_(engine), load_(load), lengths_(lengths), context_(load.prompt + 0.5 * load.output) {
+EnginePlans::EnginePlans(const Engine& engine, const MeanLoad& load, std::vector<std::int64_t> lengths)
+    : engine_(engine), load_(load), lengths_(std::move(lengths)), context_(load.prompt + 0.5 * load.output) {
   const bool drafts = engine.draft->drafts;
   largest_ = static_cast<int>(std::min<double>(kMostBatch, plan::largest_batch(*engine.cost, load.prompt + load.output, 1,
                                                                                drafts ? cost::Kept::both : cost::Kept::target)));

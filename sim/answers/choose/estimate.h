@@ -62,7 +62,7 @@ struct Estimate {
 // Plans of one engine at any batch, each made once.
 class EnginePlans {
  public:
-  EnginePlans(const Engine& engine, const MeanLoad& load, const std::vector<std::int64_t>& lengths);
+  EnginePlans(const Engine& engine, const MeanLoad& load, std::vector<std::int64_t> lengths);
   // The engine under the load of one of `replicas`. `prefill`: additional engines that only compute prompts, each with a share of
   // them.
   [[nodiscard]] Estimate estimate(double replicas, double prefill, const serve::Slo& slo);

@@ -195,7 +195,7 @@ std::string vocabularies(const Deployment& d) {
 std::string unfit_head(const Deployment& d, bool takes_medusa = false, bool takes_domino = false) {
   if (d.draft)
     if (const std::string why = made_for_another(*d.target, *d.draft); !why.empty()) return why + ": refused";
-  if (const std::string why = unserved(d, takes_domino); !why.empty()) return why;
+  if (std::string why = unserved(d, takes_domino); !why.empty()) return why;
   if (!d.draft || d.draft->prediction_heads == 0.0 || (takes_medusa && is_medusa(d))) return "";
   return "it supports no heads of this kind";
 }
@@ -735,7 +735,7 @@ std::string named_target(const ModelShape& head) {
   std::string verifier = head.verifier.substr(head.verifier.rfind('/') + 1);
   std::transform(verifier.begin(), verifier.end(), verifier.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  if (const std::string own = preset_called(verifier); !own.empty()) return own;
+  if (std::string own = preset_called(verifier); !own.empty()) return own;
   std::string rest = head.name;
   for (const std::string_view prefix : {"eagle3-", "p-eagle-", "dflash-", "dspark-"})
     if (rest.starts_with(prefix)) rest = rest.substr(prefix.size());

@@ -140,16 +140,16 @@ std::optional<int> longest_fitting(const cost::CostModel& cost, const cost::Work
   return std::nullopt;
 }
 
-Plan make_plan(const cost::CostModel& cost, const cost::Workload& workload, const AcceptanceCurve& all) {
-  const AcceptanceCurve curve = all.at(workload.context);
+Plan make_plan(const cost::CostModel& cost, const cost::Workload& workload, const AcceptanceCurve& curve) {
+  const AcceptanceCurve here = curve.at(workload.context);
   Plan plan;
-  const int longest = longest_fitting(cost, workload, curve.longest()).value_or(0);
+  const int longest = longest_fitting(cost, workload, here.longest()).value_or(0);
   for (int k = 0; k <= longest; ++k) {
     const auto at = static_cast<std::size_t>(k);
     PlanPoint point;
     point.draft_length = k;
-    point.time = cost::round_time(cost, workload, k, k > 0 ? curve.full_rate[at] : 0.0);
-    point.tokens_per_round = curve.tokens_per_round[at];
+    point.time = cost::round_time(cost, workload, k, k > 0 ? here.full_rate[at] : 0.0);
+    point.tokens_per_round = here.tokens_per_round[at];
     point.speedup = cost::speedup(point.time, point.tokens_per_round);
     point.tokens_per_second = workload.batch * point.tokens_per_round / point.time.total();
     const double tokens = workload.batch * point.tokens_per_round;
@@ -171,19 +171,19 @@ Plan make_plan(const cost::CostModel& cost, const cost::Workload& workload, cons
     const PlanPoint& a = plan.best_point();
     const PlanPoint& b = plan.points[static_cast<std::size_t>(other)];
     Margin margin{other, a.speedup - b.speedup, std::numeric_limits<double>::quiet_NaN()};
-    if (curve.parts.size() > 1) {
+    if (here.parts.size() > 1) {
       // Parts share their random numbers (or requests) over draft lengths, so differences vary less than the figures.
-      const auto n = static_cast<double>(curve.parts.size());
+      const auto n = static_cast<double>(here.parts.size());
       double sum = 0.0;
       double squares = 0.0;
-      for (const std::vector<double>& part : curve.parts) {
+      for (const std::vector<double>& part : here.parts) {
         const double d = part[static_cast<std::size_t>(plan.best)] * a.speedup / a.tokens_per_round -
                          part[static_cast<std::size_t>(other)] * b.speedup / b.tokens_per_round;
         sum += d;
         squares += d * d;
       }
       const double variance = std::max(0.0, (squares - sum * sum / n) / (n - 1.0));
-      margin.half_width = report::half_width(std::sqrt(variance / n), curve.freedom);
+      margin.half_width = report::half_width(std::sqrt(variance / n), here.freedom);
     }
     plan.margins.push_back(margin);
   }

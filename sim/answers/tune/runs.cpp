@@ -62,7 +62,7 @@ std::vector<double> read_rates(const std::string& text, const Location& where, D
 
 class RunsFile {
  public:
-  RunsFile(const std::string& path, Diagnostics& diagnostics) : path_(path), diagnostics_(diagnostics) {}
+  RunsFile(std::string path, Diagnostics& diagnostics) : path_(std::move(path)), diagnostics_(diagnostics) {}
 
   bool header(const std::vector<std::string>& names) {
     const std::vector<std::string>& known = run_columns();
@@ -148,11 +148,11 @@ void set_number(Run& run, const std::string& column, double value, const Locatio
                                        allowed.whole ? "whole " : "", allowed.least, allowed.most));
 }
 
-std::vector<Run> read_runs_csv(const std::string& path, const std::string& content, Diagnostics& diagnostics) {
-  std::istringstream text(content);
+std::vector<Run> read_runs_csv(const std::string& path, const std::string& text, Diagnostics& diagnostics) {
+  std::istringstream lines(text);
   RunsFile file(path, diagnostics);
   int number = 0;
-  for (std::string line; std::getline(text, line);) {
+  for (std::string line; std::getline(lines, line);) {
     ++number;
     if (!line.empty() && line.back() == '\r') line.pop_back();
     if (line.empty()) continue;

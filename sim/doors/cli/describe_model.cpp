@@ -144,12 +144,12 @@ void print_stored(const std::vector<cost::StoredTensors>& stored) {
 
 }  // namespace
 
-bool names_model_file(const std::string& named) {
+bool names_model_file(const std::string& text) {
   std::error_code ignored;
   constexpr std::string_view kModule = ":mtp";  // the MTP module in a checkpoint
-  const std::string text = named.ends_with(kModule) ? named.substr(0, named.size() - kModule.size()) : named;
-  return cost::model_file_path(text).has_value() || text.ends_with(".yaml") || text.ends_with(".yml") ||
-         std::filesystem::is_directory(text, ignored);
+  const std::string path = text.ends_with(kModule) ? text.substr(0, text.size() - kModule.size()) : text;
+  return cost::model_file_path(path).has_value() || path.ends_with(".yaml") || path.ends_with(".yml") ||
+         std::filesystem::is_directory(path, ignored);
 }
 
 void print_model(const ModelShape& shape) {

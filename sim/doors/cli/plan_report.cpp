@@ -209,9 +209,12 @@ void print_answer(const plan::Planned& planned, const Advice& advice) {
   const cost::Deployment* const served = planned.cell->cost().deployment();
   const double gpus = served != nullptr ? plan::gpus_of(*served) : 1.0;
   if (const plan::EngineCommand* const start = start_command(planned, advice)) {
-    print_output("start{}: {}\n", gpus > 1.0 ? fmt::format(" on {:g} GPUs", gpus) : "",
-                 start->command.empty() ? fmt::format("{} cannot run this plan: {}", start->engine, start->notes.front())
-                                        : start->command);
+    const bool borrowed = served != nullptr && plan::server_of(served->engine).empty();
+    print_output(
+        "start{}{}: {}\n", gpus > 1.0 ? fmt::format(" on {:g} GPUs", gpus) : "",
+        borrowed ? fmt::format(" ({}; {}, which the latencies are for, is no server)", start->engine, served->engine.name) : "",
+        start->command.empty() ? fmt::format("{} cannot run this plan: {}", start->engine, start->notes.front())
+                               : start->command);
     print_needs(*start);
   }
   const plan::Gain& gain = plan.best > 0                          ? best.gain

@@ -119,7 +119,7 @@ class LargerStack {
 // The file of this program; without /proc, as in a bare chroot, the path that it was started by.
 fs::path own_path() {
   std::error_code ignored;
-  const fs::path path = fs::read_symlink("/proc/self/exe", ignored);
+  fs::path path = fs::read_symlink("/proc/self/exe", ignored);
   if (!path.empty()) return path;
   const auto* const started =
       reinterpret_cast<const char*>(getauxval(AT_EXECFN));  // NOLINT: the kernel gives an address as a number

@@ -288,7 +288,7 @@ Coverage walk_drawn_chain(const spec::Cell& cell) {
               }});
 }
 
-Coverage walk_admitting(BlockRounds rounds, MassByToken admits) {
+Coverage walk_admitting(BlockRounds rounds, const MassByToken& admits) {
   const auto residual = [](const verify::PositionDistributions& distributions) {
     return theory::residual_distribution(distributions.target, distributions.drafted);
   };
@@ -300,7 +300,7 @@ Coverage walk_admitting(BlockRounds rounds, MassByToken admits) {
                TokenwiseRule{admits, residual}});
 }
 
-Coverage walk_first_admitted(BlockRounds rounds, MassByToken admits) {
+Coverage walk_first_admitted(BlockRounds rounds, const MassByToken& admits) {
   const theory::TreeSampling sampling = sampling_of(rounds.drafter->siblings);
   const auto target = [](const verify::PositionDistributions& distributions) {
     return std::vector<double>(distributions.target.begin(), distributions.target.end());

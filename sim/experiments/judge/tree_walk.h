@@ -51,8 +51,8 @@ Coverage walk(BlockRounds rounds, NodeTheory rule);
 Coverage walk_drawn_chain(const spec::Cell& cell);
 // The theory of a single child that is accepted with its own probability, `admits` by token, and followed by the target's
 // residual.
-Coverage walk_admitting(BlockRounds rounds, MassByToken admits);
+Coverage walk_admitting(BlockRounds rounds, const MassByToken& admits);
 // The theory of the first sibling that a rule admits, `admits` by token; if it admits none, the target's own sample follows.
-Coverage walk_first_admitted(BlockRounds rounds, MassByToken admits);
+Coverage walk_first_admitted(BlockRounds rounds, const MassByToken& admits);
 
 }  // namespace specsim::judge

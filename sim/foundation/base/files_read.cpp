@@ -19,14 +19,14 @@ struct RecordedReads {
 }  // namespace
 
 FilesRead::FilesRead() {
-  RecordedReads& noted = context().of<RecordedReads>();
+  auto& noted = context().of<RecordedReads>();
   const std::lock_guard lock(noted.mutex);
   SPECSIM_CHECK(!noted.sums.has_value(), "{} files are noted for another", noted.sums->size());
   noted.sums.emplace();
 }
 
 FilesRead::~FilesRead() {
-  RecordedReads& noted = context().of<RecordedReads>();
+  auto& noted = context().of<RecordedReads>();
   const std::lock_guard lock(noted.mutex);
   noted.sums.reset();
 }
@@ -34,7 +34,7 @@ FilesRead::~FilesRead() {
 std::vector<FileSum> FilesRead::sums() const {
   std::vector<FileSum> sums;
   {
-    RecordedReads& noted = context().of<RecordedReads>();
+    auto& noted = context().of<RecordedReads>();
     const std::lock_guard lock(noted.mutex);
     sums = *noted.sums;
   }
@@ -45,7 +45,7 @@ std::vector<FileSum> FilesRead::sums() const {
 }
 
 void note_file_read(const std::string& path, std::string_view text) {
-  RecordedReads& noted = context().of<RecordedReads>();
+  auto& noted = context().of<RecordedReads>();
   const std::lock_guard lock(noted.mutex);
   if (noted.sums) noted.sums->push_back({path, checksum(text)});
 }

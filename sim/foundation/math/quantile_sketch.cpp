@@ -36,7 +36,7 @@ class LogTable {
     const auto bits = bit_cast<std::uint64_t>(value);
     const Entry& entry = entries_[bits >> (kMantissa - kEntryBits) & (kEntries - 1)];
     const auto exponent = static_cast<double>(static_cast<std::int64_t>(bits >> kMantissa) - 1023);
-    const double mantissa = bit_cast<double>((bits & ((std::uint64_t{1} << kMantissa) - 1)) | kOne);
+    const auto mantissa = bit_cast<double>((bits & ((std::uint64_t{1} << kMantissa) - 1)) | kOne);
     const double step = mantissa * entry.inverse - 1.0;  // at most 1 / 512, so that its cube is below 1e-8
     return exponent * doubling_ + entry.log + step * (1.0 - 0.5 * step) * per_unit_;
   }

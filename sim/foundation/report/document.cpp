@@ -107,7 +107,10 @@ PlainTable plain_table(const std::vector<Head>& heads, const std::vector<std::ve
     if (!again) base = own;
     std::vector<std::string> cells;
     for (const auto& row : rows) cells.push_back(c < row.size() ? row[c] : "");
-    add_column(own.empty() ? fmt::format("column {}", c + 1) : again ? base + " " + own : own, std::move(cells), plain);
+    add_column(own.empty() ? fmt::format("column {}", c + 1)
+               : again     ? fmt::format("{} {}", base, own)
+                           : own,
+               std::move(cells), plain);
   }
   return plain;
 }

@@ -92,7 +92,7 @@ std::optional<double> MeasuredAttention::seconds(const AttentionWork& work) cons
 }
 
 // Seconds for sequences of equal contexts that decode without a prompt in the pass.
-double MeasuredAttention::equal_seconds(const AttentionWork& work, const Fits& own) const {
+double MeasuredAttention::equal_seconds(const AttentionWork& work, const Fits& fits) const {
   const Hardware& hardware = library_.hardware();
   const double context = work.seen();
   KernelShape x;
@@ -101,23 +101,23 @@ double MeasuredAttention::equal_seconds(const AttentionWork& work, const Fits& o
   x.heads = work.heads / work.shards;
   x.kv_heads = std::max(1.0, work.kind.kv_heads / work.shards);
   x.head_dim = work.kind.head_dim;
-  x.context *= share_of_keys(*own.one, work.cache_bits);  // the bytes that are read
-  const double one = kSecondsPerMicro * own.one->microseconds(hardware, x);
+  x.context *= share_of_keys(*fits.one, work.cache_bits);  // the bytes that are read
+  const double one = kSecondsPerMicro * fits.one->microseconds(hardware, x);
   x.tokens = work.tokens;
   x.context = context;
   if (work.tokens <= 1.0) {
     // If heads do not share keys, the keys are not split for a single token either.
-    if (own.walked == nullptr || x.heads > x.kv_heads) return one;
-    x.context *= share_of_keys(*own.walked, work.cache_bits);
-    return std::max(one, kSecondsPerMicro * own.walked->microseconds(hardware, x));
+    if (fits.walked == nullptr || x.heads > x.kv_heads) return one;
+    x.context *= share_of_keys(*fits.walked, work.cache_bits);
+    return std::max(one, kSecondsPerMicro * fits.walked->microseconds(hardware, x));
   }
-  const KernelFit* several = own.walked != nullptr ? own.walked : own.split;
+  const KernelFit* several = fits.walked != nullptr ? fits.walked : fits.split;
   KernelShape seen = x;  // by the kernel for several tokens
   if (several != nullptr) seen.context *= share_of_keys(*several, work.cache_bits);
   if (work.prompt && work.tokens > kMostAsVerified) {
     if (const auto fitted = prompt_seconds(x)) {
       // FlashAttention 2 is the kernel for prompts too: it always reads all keys in one block.
-      const double walk = own.walked != nullptr ? kSecondsPerMicro * own.walked->microseconds(hardware, seen) : 0.0;
+      const double walk = fits.walked != nullptr ? kSecondsPerMicro * fits.walked->microseconds(hardware, seen) : 0.0;
       return std::max({one, *fitted, walk});
     }
   }

@@ -65,16 +65,16 @@ bool computes(const KernelFit& fit, const KernelShape& x) {
 // If none of the engine's kernels was measured on a layer like this one, the kernel with the most measured layers is used; a
 // kernel measured on a single other layer gives no information about this one. With more tokens than were measured the choice
 // stays the same, but no longer counts as measured.
-MeasuredExperts::Choice MeasuredExperts::fastest(const KernelShape& x, const std::string& dtype, bool own) const {
+MeasuredExperts::Choice MeasuredExperts::fastest(const KernelShape& shape, const std::string& dtype, bool own) const {
   const Hardware& hardware = library_.hardware();
   Choice like;
   double least = 0.0;
   const KernelFit* usual = nullptr;
   for (const KernelFit& one : hardware.kernels->list) {
-    if (one.kind != KernelKind::experts || one.dtype.name != dtype || !computes(one, x)) continue;
+    if (one.kind != KernelKind::experts || one.dtype.name != dtype || !computes(one, shape)) continue;
     if (own && !belongs_to(one, library_.name())) continue;
-    KernelShape within = x;
-    within.tokens = std::clamp(x.tokens, std::exp2(one.over.front()), one.most());
+    KernelShape within = shape;
+    within.tokens = std::clamp(shape.tokens, std::exp2(one.over.front()), one.most());
     const bool covers = one.covers(hardware, within);
     if (!covers && one.of_one_layer()) continue;
     if (usual == nullptr || one.rows > usual->rows) usual = &one;
@@ -82,16 +82,16 @@ MeasuredExperts::Choice MeasuredExperts::fastest(const KernelShape& x, const std
     const double us = one.microseconds(hardware, within);
     if (like.kernel != nullptr && us >= least) continue;
     least = us;
-    const bool measured = own && one.covers(hardware, x);
-    like = {&one, one.microseconds(hardware, x), measured ? Basis::like : Basis::others};
+    const bool measured = own && one.covers(hardware, shape);
+    like = {&one, one.microseconds(hardware, shape), measured ? Basis::like : Basis::others};
   }
   if (like.kernel != nullptr || usual == nullptr) return like;
-  return {usual, usual->microseconds(hardware, x), Basis::others};
+  return {usual, usual->microseconds(hardware, shape), Basis::others};
 }
 
 // Experts of four bits with bf16 activations by Marlin, as measured with another such type. Among the engine's own fits and
 // others', uses the one with the most measured layers.
-MeasuredExperts::Choice MeasuredExperts::marlin(const KernelShape& x, const WeightType& type) const {
+MeasuredExperts::Choice MeasuredExperts::marlin(const KernelShape& shape, const WeightType& type) const {
   if (!unpacked_by_marlin(type.name) || library_.name() == kTensorRt) return {};
   const KernelFit* most = nullptr;
   for (const KernelFit& one : library_.hardware().kernels->list) {
@@ -103,9 +103,9 @@ MeasuredExperts::Choice MeasuredExperts::marlin(const KernelShape& x, const Weig
   if (most == nullptr) return {};
   KernelFit stored = *most;
   stored.dtype.weight_bytes = type.bits / 8.0;
-  if (most->by[0].empty() || std::log2(x.experts) < most->by[0].front() - kFewerExperts)
+  if (most->by[0].empty() || std::log2(shape.experts) < most->by[0].front() - kFewerExperts)
     std::fill(stored.correction.begin(), stored.correction.end(), 0.0);
-  return {most, stored.microseconds(library_.hardware(), x), Basis::others};
+  return {most, stored.microseconds(library_.hardware(), shape), Basis::others};
 }
 
 // An engine without any kernel of the type uses the fastest of all engines' kernels. A type without measurements is estimated by

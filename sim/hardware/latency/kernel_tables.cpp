@@ -411,7 +411,7 @@ EstimatedKernels estimate_kernel_table(const std::string& file, const std::vecto
     if (find_dtype(row.dtype) == nullptr)
       throw BadInput(line.where(kind->dtype), config::unknown_name(std::string(kind->dtype) + " is", row.dtype, dtype_names()));
     row.us = size_of(line, "us");
-    const std::string kernel = line.text("kernel");
+    const std::string& kernel = line.text("kernel");
     const Hardware* hardware = hardware_named(row.gpu, known, line.where("gpu"), table.warnings);
     if (table.kind == KernelKind::attention_verify && (!config::as_number(line.text("tokens")) || line.text("context").empty()))
       continue;  // ragged: no one number of tokens

@@ -68,8 +68,8 @@ class MeasuredAllReduce final : public Kernel<AllReduceWork> {
   // `rule`: which of the library's kernels the engine runs. `switch_share`: share of a link's rate that sums in the switch
   // between GPUs reach; none: not used. `waits`: a launched all-reduce was timed with its launch, which the engine's passes wait
   // for.
-  MeasuredAllReduce(const KernelLibrary& library, const KernelRule& rule, std::optional<double> switch_share, bool waits)
-      : library_(library), rule_(rule), switch_share_(switch_share), waits_(waits) {}
+  MeasuredAllReduce(const KernelLibrary& library, KernelRule rule, std::optional<double> switch_share, bool waits)
+      : library_(library), rule_(std::move(rule)), switch_share_(switch_share), waits_(waits) {}
   [[nodiscard]] std::optional<double> seconds(const AllReduceWork& work) const override;
   [[nodiscard]] KernelError error(const AllReduceWork& work) const override;
   [[nodiscard]] KernelLabel label(const AllReduceWork& work) const override;

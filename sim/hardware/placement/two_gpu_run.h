@@ -8,10 +8,10 @@ namespace specsim::placement {
 class TwoGpuRun : public Lockstep {
  public:
   TwoGpuRun(const Generation& generation, engine::Timeline* timeline);
+  virtual ~TwoGpuRun() = default;
   Result simulate();
 
  protected:
-  ~TwoGpuRun() = default;
   // The first round: both GPUs are free, and every running sequence has its first token.
   virtual void begin() = 0;
 

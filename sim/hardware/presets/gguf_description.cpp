@@ -382,7 +382,7 @@ class GgufReader {
       const config::GgufFormat& format = *config::gguf_format(tensor->type);
       TensorSum& sum = own.parts[part][format.name];
       ++sum.tensors;
-      sum.elements += static_cast<double>(tensor->bytes / format.block_bytes * format.block_values);
+      sum.elements += static_cast<double>(tensor->bytes / format.block_bytes) * static_cast<double>(format.block_values);
       sum.bytes += static_cast<double>(tensor->bytes);
     }
   }

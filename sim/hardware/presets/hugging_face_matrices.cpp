@@ -40,14 +40,15 @@ const Names kDown = {"down_proj", "w2", "fc2", "c_proj", "dense_4h_to_h", "outpu
 
 }  // namespace
 
-std::vector<StoredMatrix> stored_matrices(const std::vector<FileLayer>& layers, const FileWidths& own, std::size_t first_layer) {
+std::vector<StoredMatrix> stored_matrices(const std::vector<FileLayer>& layers, const FileWidths& widths,
+                                          std::size_t first_layer) {
   std::vector<StoredMatrix> list;
   const auto add = [&](const char* part, double parameters, const std::string& prefix, Names names) {
     if (parameters > 0.0) list.push_back({part, parameters, prefix, std::move(names)});
   };
   const auto add_three = [&](const char* part, double parameters, const std::string& prefix, const Names& places) {
     for (const Names* products : {&kGate, &kUp, &kDown}) {
-      if (products == &kGate && !own.gated) continue;
+      if (products == &kGate && !widths.gated) continue;
       Names names;
       for (const std::string& place : places)
         for (const std::string& product : *products) names.push_back(place + product);
@@ -55,14 +56,14 @@ std::vector<StoredMatrix> stored_matrices(const std::vector<FileLayer>& layers, 
     }
   };
   const auto real = [](std::int64_t number) { return static_cast<double>(number); };
-  const double hidden = real(own.hidden);
-  const double queries = real(own.heads * own.head_dim);
-  const double values = real(own.heads * own.value_dim);
+  const double hidden = real(widths.hidden);
+  const double queries = real(widths.heads * widths.head_dim);
+  const double values = real(widths.heads * widths.value_dim);
   for (std::size_t i = 0; i < layers.size(); ++i) {
     const FileLayer& layer = layers[i];
     const std::string prefix = fmt::format("layers.{}.", first_layer + i);
-    if (layer.mixer == Mixer::state || own.parallel) {
-      const double inner = real(own.state_inner > 0 ? own.state_inner : own.heads * own.head_dim);
+    if (layer.mixer == Mixer::state || widths.parallel) {
+      const double inner = real(widths.state_inner > 0 ? widths.state_inner : widths.heads * widths.head_dim);
       add("state", 2.0 * hidden * inner, prefix,
           {"linear_attn.in_proj_qkv", "linear_attn.in_proj_qkvz", "linear_attn.in_proj", "mamba.in_proj", "mixer.in_proj",
            "conv.in_proj", "self_attn.q_proj", "self_attn.qkv_proj"});
@@ -73,28 +74,29 @@ std::vector<StoredMatrix> stored_matrices(const std::vector<FileLayer>& layers, 
           {"linear_attn.out_proj", "mamba.out_proj", "mixer.out_proj", "conv.out_proj", "self_attn.o_proj"});
     }
     if (layer.mixer != Mixer::state && layer.mixer != Mixer::none) {
-      if (own.latent > 0) {
-        const double from = own.query_rank > 0 ? real(own.query_rank) : hidden;
-        if (own.query_rank > 0) add("attention", hidden * from, prefix, {"self_attn.q_a_proj", "self_attn.fused_qkv_a_proj"});
+      if (widths.latent > 0) {
+        const double from = widths.query_rank > 0 ? real(widths.query_rank) : hidden;
+        if (widths.query_rank > 0) add("attention", hidden * from, prefix, {"self_attn.q_a_proj", "self_attn.fused_qkv_a_proj"});
         add("attention", from * queries, prefix, {"self_attn.q_b_proj", "self_attn.q_proj"});
-        add("attention", hidden * real(own.latent + own.rope), prefix,
+        add("attention", hidden * real(widths.latent + widths.rope), prefix,
             {"self_attn.kv_a_proj_with_mqa", "self_attn.fused_qkv_a_proj"});
-        add("attention", real(own.latent) * (queries - real(own.heads * own.rope) + values), prefix, {"self_attn.kv_b_proj"});
+        add("attention", real(widths.latent) * (queries - real(widths.heads * widths.rope) + values), prefix,
+            {"self_attn.kv_b_proj"});
         add("attention", values * hidden, prefix, {"self_attn.o_proj"});
-      } else if (own.one_vector) {
-        add("attention", hidden * real(own.query_rank), prefix, {"attn.wq_a", "self_attn.q_a_proj"});
-        add("attention", real(own.query_rank) * queries, prefix, {"attn.wq_b", "self_attn.q_b_proj"});
-        add("attention", hidden * real(own.kv_heads * own.head_dim), prefix, {"attn.wkv", "self_attn.kv_proj"});
-        add("attention", queries * real(own.query_rank), prefix, {"attn.wo_b", "self_attn.o_b_proj"});
+      } else if (widths.one_vector) {
+        add("attention", hidden * real(widths.query_rank), prefix, {"attn.wq_a", "self_attn.q_a_proj"});
+        add("attention", real(widths.query_rank) * queries, prefix, {"attn.wq_b", "self_attn.q_b_proj"});
+        add("attention", hidden * real(widths.kv_heads * widths.head_dim), prefix, {"attn.wkv", "self_attn.kv_proj"});
+        add("attention", queries * real(widths.query_rank), prefix, {"attn.wo_b", "self_attn.o_b_proj"});
       } else {
         add("attention", hidden * queries, prefix,
             {"self_attn.q_proj", "self_attn.qkv_proj", "self_attn.W_pack", "attn.c_attn", "attn.q_proj", "attention.wq",
              "attention.wqkv", "mixer.q_proj", "self_attention.query_key_value"});
         if (!layer.borrows) {
-          add("attention", hidden * real(own.kv_heads * own.head_dim), prefix,
+          add("attention", hidden * real(widths.kv_heads * widths.head_dim), prefix,
               {"self_attn.k_proj", "self_attn.qkv_proj", "self_attn.W_pack", "attn.c_attn", "attn.k_proj", "attention.wk",
                "attention.wqkv", "mixer.k_proj", "self_attention.query_key_value"});
-          add("attention", hidden * real(own.kv_heads * own.value_dim), prefix,
+          add("attention", hidden * real(widths.kv_heads * widths.value_dim), prefix,
               {"self_attn.v_proj", "self_attn.qkv_proj", "self_attn.W_pack", "attn.c_attn", "attn.v_proj", "attention.wv",
                "attention.wqkv", "mixer.v_proj", "self_attention.query_key_value"});
         }
@@ -103,15 +105,15 @@ std::vector<StoredMatrix> stored_matrices(const std::vector<FileLayer>& layers, 
              "mixer.o_proj", "self_attention.dense"});
       }
     }
-    const Names& beside = own.dense_and_experts ? kDense : kShared;  // whose dense part is in parallel with the experts
+    const Names& beside = widths.dense_and_experts ? kDense : kShared;  // whose dense part is in parallel with the experts
     if (layer.feed_forward == FeedForward::dense)
-      add_three("dense", hidden * (layer.width > 0.0 ? layer.width : real(own.ffn)), prefix, kDense);
+      add_three("dense", hidden * (layer.width > 0.0 ? layer.width : real(widths.ffn)), prefix, kDense);
     if (layer.feed_forward != FeedForward::mixture) continue;
-    add_three("shared", hidden * real(own.shared_ffn), prefix, beside);
-    add_three("experts", hidden * real(own.expert_ffn) * real(own.experts), prefix, kExperts);
+    add_three("shared", hidden * real(widths.shared_ffn), prefix, beside);
+    add_three("experts", hidden * real(widths.expert_ffn) * real(widths.experts), prefix, kExperts);
   }
-  const double ends = hidden * real(own.vocab);
-  if (own.tied) {
+  const double ends = hidden * real(widths.vocab);
+  if (widths.tied) {
     add("head", ends, "", {"embed_tokens", "lm_head"});
   } else {
     add("head", ends, "", {"lm_head", "head", "output", "embed_out"});

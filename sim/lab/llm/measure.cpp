@@ -70,7 +70,7 @@ void interleave(std::vector<TimedTask>& tasks, int repetitions, const std::funct
   double done = 0.0;
   std::vector<std::size_t> parts(tasks.size());
   for (int repetition = -1; repetition < repetitions; ++repetition) {
-    for (const std::size_t index : shuffled(tasks.size(), "order of tasks", static_cast<std::uint64_t>(repetition + 1))) {
+    for (const std::size_t index : shuffled(tasks.size(), "order of tasks", static_cast<std::uint64_t>(repetition) + 1)) {
       TimedTask& task = tasks[index];
       std::vector<double> seconds;
       if (repetition >= 0 && store.kept) seconds = store.kept(repetition, index);

@@ -199,21 +199,19 @@ class JsonText;
 // A consumer of the JSON that was found.
 class JsonUser {
  public:
+  virtual ~JsonUser() = default;
   virtual void on_report(const Reader& reader, Report& report) = 0;
   // Lines of a log inside a JSON string, as in containers' JSON logs.
   virtual void on_log_text(const std::string& text) = 0;
   // A value of a counter from Prometheus' answers to queries, with its time; `series`: its name and labels as in /metrics.
   virtual void on_metric(double time, const std::string& series, std::string_view value) = 0;
   virtual void on_unread(const std::string& why) = 0;
-
- protected:
-  ~JsonUser() = default;
 };
 
-class LogReader : private JsonUser {
+class LogReader final : private JsonUser {
  public:
   explicit LogReader(ReaderOptions options = {});
-  ~LogReader();
+  ~LogReader() override;
   LogReader(const LogReader&) = delete;
   LogReader& operator=(const LogReader&) = delete;
   void add_line(std::string_view line);
