@@ -32,8 +32,8 @@ struct Prediction {
   double batch = 1.0;                                // mean number of requests in a step
   double prompt_tokens = 1.0;                        // mean per request
   double seconds = 0.0;                              // duration of the run
-  Logarithms sampling{};     // standard deviations of the logarithms over other draws of the same requests
-  Logarithms discrepancy{};  // standard deviations of the logarithms that no factor expresses
+  Logarithms sampling{};                             // standard deviations of the logarithms over other draws of the requests
+  Logarithms discrepancy{};                          // standard deviations of the logarithms that no factor expresses
 };
 
 // Rates by position. If a run states none, they come from the run with the most similar lengths among those that do. `error`:
@@ -51,6 +51,9 @@ Acceptance acceptance_of(const Run& run, const std::vector<Run>& known);
 struct Benchmark {
   load::ServeExperiment experiment;
   arrivals::RequestTrace requests;
+  // The same requests with other output lengths of the same mean, where a file states only the mean and the last requests of the
+  // run take a large part of its time: the throughput depends on the longest ones.
+  std::vector<arrivals::RequestTrace> other_lengths;
 };
 // The run as a simulation: the server of `server` with the run's load, lengths, draft length and acceptance. The requests have
 // exactly the stated mean lengths. Throws BadInput.

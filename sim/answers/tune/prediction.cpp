@@ -10,8 +10,10 @@
 #include <boost/math/tools/roots.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <mutex>
+#include <numeric>
 #include <optional>
 
 namespace specsim::tune {
@@ -23,6 +25,10 @@ constexpr double kMostRequests = 1000.0;
 // Natural texts differ in length. This coefficient of variation is assumed if a file states only means.
 constexpr double kPromptSpread = 0.5;
 constexpr double kOutputSpread = 0.3;
+// Runs of fewer requests per client depend on the lengths of the last ones.
+constexpr double kManyPerClient = 16.0;
+// Powers of the drawn output lengths over their mean: all equal, and a coefficient of variation of .8.
+constexpr std::array kOtherSpreads = {0.0, 2.4};
 // Standard deviations of the logarithm of tokens per round if the acceptance comes from another run: one of the same lengths,
 // and one of other texts.
 constexpr double kSameTexts = 0.02;
@@ -45,10 +51,11 @@ load::ServeExperiment with_factors(const load::ServeExperiment& experiment, cons
   return changed;
 }
 
-Simulated simulate(const Benchmark& run, const cost::ServerFactors& factors, const std::atomic<bool>* stop) {
+Simulated simulate(const load::ServeExperiment& experiment, const arrivals::RequestTrace& requests,
+                   const cost::ServerFactors& factors, const std::atomic<bool>* stop) {
   load::ServeOptions options;
   options.stop = stop;
-  const serve::Summary summary = load::serve(with_factors(run.experiment, factors), run.requests, options).summary;
+  const serve::Summary summary = load::serve(with_factors(experiment, factors), requests, options).summary;
   const auto sampling = [&](serve::Latency which, double mean) {
     const double half_width = summary.spreads[static_cast<std::size_t>(which)].mean_half_width;
     return std::isfinite(half_width) && mean > 0.0 ? half_width / (report::kIn95 * mean) : 0.0;
@@ -58,6 +65,18 @@ Simulated simulate(const Benchmark& run, const cost::ServerFactors& factors, con
           {sampling(serve::Latency::ttft, summary.ttft_ms.mean), of_tpot, of_tpot},
           std::max(1.0, summary.mean_batch),
           summary.duration_s};
+}
+
+// Adds to the throughput what the unknown lengths do to it: the mean over them, and their standard deviation.
+void take_lengths(std::vector<double> throughputs, Prediction& prediction) {
+  constexpr auto kThroughput = static_cast<std::size_t>(Metric::throughput);
+  throughputs.push_back(prediction.mean[kThroughput]);
+  const auto count = static_cast<double>(throughputs.size());
+  const double mean = std::accumulate(throughputs.begin(), throughputs.end(), 0.0) / count;
+  double squares = 0.0;
+  for (const double one : throughputs) squares += (one - mean) * (one - mean);
+  prediction.mean[kThroughput] = mean;
+  prediction.sampling[kThroughput] = std::hypot(prediction.sampling[kThroughput], std::sqrt(squares / (count - 1.0)));
 }
 
 // Whether the factor can change a measurement on this server. The others need no simulation.
@@ -121,6 +140,20 @@ bool is_fixed(double tokens) {
 std::string lengths(double tokens, double spread) {
   return is_fixed(tokens) ? fmt::format("{:.0f}", tokens)
                           : fmt::format("{{lognormal: {{mean: {:.6g}, cv: {}}}}}", tokens, spread);
+}
+
+// The requests with the output lengths of another draw, and with those of other spreads.
+std::vector<arrivals::RequestTrace> with_other_lengths(const arrivals::RequestTrace& requests, double mean) {
+  std::vector<arrivals::RequestTrace> list = {requests};
+  const std::size_t count = requests.requests.size();
+  for (std::size_t i = 0; i < count; ++i) list.back().requests[i].output = requests.requests[(i + count / 2) % count].output;
+  for (const double power : kOtherSpreads) {
+    list.push_back(requests);
+    for (arrivals::Request& request : list.back().requests)
+      request.output = static_cast<std::uint32_t>(std::max(1.0, std::round(mean * std::pow(request.output / mean, power))));
+    scale_to(list.back(), &arrivals::Request::output, mean);
+  }
+  return list;
 }
 
 // Rates that fall geometrically and give `length` tokens per round.
@@ -221,21 +254,27 @@ Benchmark benchmark_of(const load::ServeRequest& server, const Run& run, const s
   arrivals::RequestTrace requests = load::make_requests(experiment);
   scale_to(requests, &arrivals::Request::prompt, run.prompt_tokens);
   scale_to(requests, &arrivals::Request::output, run.output_tokens);
-  return {std::move(experiment), std::move(requests)};
+  Benchmark benchmark{std::move(experiment), std::move(requests), {}};
+  if (run.concurrency && run.output_tokens && !is_fixed(*run.output_tokens) && !stated("serve.lengths.output") &&
+      static_cast<double>(benchmark.requests.requests.size()) < kManyPerClient * clients)
+    benchmark.other_lengths = with_other_lengths(benchmark.requests, *run.output_tokens);
+  return benchmark;
 }
 
 std::vector<Prediction> predict(const std::vector<Benchmark>& runs, const cost::ServerFactors& at,
                                 const PredictOptions& options) {
   struct Job {
     std::size_t run;
-    std::optional<std::size_t> factor;  // nullopt: the server at `at`
+    std::optional<std::size_t> factor;   // nullopt: the server at `at`
+    std::optional<std::size_t> lengths;  // nullopt: the run's own
     Simulated simulated;
   };
   std::vector<Job> jobs;
   for (std::size_t run = 0; run < runs.size(); ++run) {
-    jobs.push_back({run, {}, {}});
+    jobs.push_back({run, {}, {}, {}});
+    for (std::size_t other = 0; other < runs[run].other_lengths.size(); ++other) jobs.push_back({run, {}, other, {}});
     for (std::size_t factor = 0; factor < cost::kFactors && options.step > 0.0; ++factor)
-      if (acts(static_cast<cost::Factor>(factor), runs[run].experiment)) jobs.push_back({run, factor, {}});
+      if (acts(static_cast<cost::Factor>(factor), runs[run].experiment)) jobs.push_back({run, factor, {}, {}});
   }
   const auto change_of = [&](std::size_t factor) { return options.step * cost::factor_infos()[factor].error; };
   std::mutex mutex;
@@ -244,13 +283,19 @@ std::vector<Prediction> predict(const std::vector<Benchmark>& runs, const cost::
     Job& job = jobs[i];
     cost::ServerFactors factors = at;
     if (job.factor) factors.values[*job.factor] += change_of(*job.factor);
-    job.simulated = simulate(runs[job.run], factors, options.stop);
+    const Benchmark& run = runs[job.run];
+    job.simulated = simulate(run.experiment, job.lengths ? run.other_lengths[*job.lengths] : run.requests, factors, options.stop);
     const std::lock_guard lock(mutex);
     if (options.progress) options.progress(static_cast<double>(++done) / static_cast<double>(jobs.size()));
   });
   std::vector<Prediction> predictions(runs.size());
-  for (const Job& job : jobs) {  // a run's server at `at` comes first
+  std::vector<std::vector<double>> throughputs(runs.size());  // logarithms, with other lengths
+  for (const Job& job : jobs) {                               // a run's server at `at` comes first
     Prediction& prediction = predictions[job.run];
+    if (job.lengths) {
+      throughputs[job.run].push_back(job.simulated.metrics[static_cast<std::size_t>(Metric::throughput)]);
+      continue;
+    }
     if (!job.factor) {
       prediction.mean = job.simulated.metrics;
       prediction.sampling = job.simulated.sampling;
@@ -264,6 +309,8 @@ std::vector<Prediction> predict(const std::vector<Benchmark>& runs, const cost::
       if (const double change = job.simulated.metrics[metric] - prediction.mean[metric]; std::isfinite(change))
         prediction.slope[metric][*job.factor] = change / change_of(*job.factor);  // outputs of one token have no TPOT
   }
+  for (std::size_t run = 0; run < runs.size(); ++run)
+    if (!throughputs[run].empty()) take_lengths(std::move(throughputs[run]), predictions[run]);
   return predictions;
 }
 
