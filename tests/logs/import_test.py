@@ -479,6 +479,17 @@ def impossible():
     refused_or_told("vLLM", re.sub(r"^(vllm:spec_decode_num_accepted_tokens_total.* )\d+\.0$", r"\g<1>99999", vllm_text, flags=re.M), "accepted of 3000 drafted tokens", 2)
     refused_or_told("vLLM's positions", re.sub(r'(per_pos_total.*position="0".* )[\d.]+$', r"\g<1>1750", vllm_text, flags=re.M),
                     "tokens accepted at position 0 of 1000 drafts", 2)
+    # Without a counter of accepted tokens nothing is known. Mutant: none were accepted, mean length 1.
+    for what, text, of in (("vLLM", vllm_text, "vllm:spec_decode_"), ("TensorRT-LLM", trtllm, "trtllm_spec_decode_")):
+        without = "".join(text_line for text_line in text.splitlines(keepends=True) if f"{of}num_accepted" not in text_line)
+        refused_or_told(f"{what} without accepted tokens", without, "drafts without a counter of accepted tokens, allowed: num_accepted_tokens beside it", 2)
+    # The positions alone are enough.
+    whole = imported("", text=vllm_text)
+    totals_gone = "".join(text_line for text_line in vllm_text.splitlines(keepends=True) if "num_accepted_tokens_total" not in text_line)
+    close("positions alone", figure(imported("", text=totals_gone), "mean acceptance length")[0], figure(whole, "mean acceptance length")[0])
+    two = "".join(f'vllm:spec_decode_num_drafts_total{{model_name="{model}"}} 100\nvllm:spec_decode_num_draft_tokens_total{{model_name="{model}"}} 300\n'
+                  f'vllm:spec_decode_num_accepted_tokens_total{{model_name="{model}"}} {accepted}\n' for model, accepted in (("a", 70), ("b", 900)))
+    refused_or_told("the second model", two, 'line 6, model_name="b": 900 accepted of 300 drafted tokens', 0)
     for value in ("1e-308", "5e-324", "NaN", "-3", "1e300", "0.5"):
         refused_or_told(f"drafted {value}", trtllm.replace(" 800.0", f" {value}"), 'no count of tokens or drafts after "trtllm_spec_decode_num_draft_tokens"', 2)
         refused_or_told(f"drafts {value}", re.sub(r"^(vllm:spec_decode_num_drafts_total.* )\d+\.0$", rf"\g<1>{value}", vllm_text, flags=re.M),

@@ -230,15 +230,19 @@ void LogReader::finish_counters() {
   }
 }
 
-// Impossible counts are reported at their last line, like a line that cannot be read.
-bool LogReader::refuse_counters(const ReportedAcceptance& all, double accepted) {
+// Impossible counts, and drafts without a counter of accepted tokens, are reported at their last line, like a line that cannot be
+// read.
+bool LogReader::refuse_counters(const Counters& counters, const ReportedAcceptance& all, double accepted) {
   std::string why;
+  if (std::max(all.rounds, all.drafted) > 0.0 && !counters.grown.contains(kAccepted) && counters.accepted_at.empty())
+    why = fmt::format("drafts without a counter of accepted tokens, allowed: {} beside it", kAccepted);
   if (all.drafted > 0.0 && accepted > all.drafted) why = fmt::format("{} accepted of {} drafted tokens", accepted, all.drafted);
   for (std::size_t i = 0; i < all.accepted_at.size() && why.empty(); ++i)
     if (all.accepted_at[i] > all.rounds)
       why = fmt::format("{} tokens accepted at position {} of {} drafts", all.accepted_at[i], i, all.rounds);
   if (why.empty()) return false;
-  if (contents_.unread++ == 0) contents_.first_unread = fmt::format("line {}: {}", all.last_line, why);
+  const std::string model = all.name.empty() ? "" : ", " + all.name;
+  if (contents_.unread++ == 0) contents_.first_unread = fmt::format("line {}{}: {}", all.last_line, model, why);
   return true;
 }
 
@@ -247,10 +251,12 @@ void LogReader::finish_vllm_counters(const Counters& counters) {
   const double rounds = grown_of(counters.grown, kDrafts);
   all.rounds = rounds;
   all.drafted = grown_of(counters.grown, kDrafted);
-  all.accepted = grown_of(counters.grown, kAccepted);
   if (!counters.accepted_at.empty()) all.accepted_at.resize(counters.accepted_at.rbegin()->first + 1, 0.0);
   for (const auto& [position, accepted] : counters.accepted_at) all.accepted_at[position] = accepted;
-  if (refuse_counters(all, all.accepted)) return;
+  double sum = 0.0;
+  for (const double count : all.accepted_at) sum += count;
+  all.accepted = counters.grown.contains(kAccepted) ? grown_of(counters.grown, kAccepted) : sum;
+  if (refuse_counters(counters, all, all.accepted)) return;
   const std::size_t positions = all.accepted_at.size();
   all.draft_length = static_cast<int>(positions);
   all.drafts_whole = positions > 0 && all.drafted == rounds * static_cast<double>(positions);
@@ -258,8 +264,6 @@ void LogReader::finish_vllm_counters(const Counters& counters) {
     all.samples.push_back({rounds, all.accepted, all.accepted + rounds - all.accepted_at.back()});
   else
     all.samples.push_back({rounds, all.accepted, 0.0});
-  double sum = 0.0;
-  for (const double count : all.accepted_at) sum += count;
   if (positions > 0 && std::abs(sum - all.accepted) > 1e-6 * std::max(sum, 1.0)) {
     all.contradictions = 1;
     all.first_contradiction =
@@ -274,7 +278,7 @@ void LogReader::finish_vllm_v0_counters(const Counters& counters) {
   all.drafted = grown_of(counters.grown, kDrafted);
   all.alone_accepted = grown_of(counters.grown, kAccepted);
   all.rounds_counted = false;  // the draft length is not among the counters
-  if (!refuse_counters(all, all.alone_accepted)) contents_.found.push_back(std::move(all));
+  if (!refuse_counters(counters, all, all.alone_accepted)) contents_.found.push_back(std::move(all));
 }
 
 void LogReader::finish_trtllm_counters(const Counters& counters) {
@@ -282,7 +286,7 @@ void LogReader::finish_trtllm_counters(const Counters& counters) {
   all.drafted = grown_of(counters.grown, kDrafted);
   all.accepted = grown_of(counters.grown, kAccepted);
   all.rounds_counted = false;  // rounds are not among the counters
-  if (!refuse_counters(all, all.accepted)) contents_.found.push_back(std::move(all));
+  if (!refuse_counters(counters, all, all.accepted)) contents_.found.push_back(std::move(all));
 }
 
 // V0 counts the accepted tokens at each position regardless of those before them (spec_decode_base_sampler.py:

@@ -356,7 +356,7 @@ class LogReader final : private JsonUser {
   void finish_vllm_counters(const Counters& counters);
   void finish_vllm_v0_counters(const Counters& counters);
   void finish_trtllm_counters(const Counters& counters);
-  bool refuse_counters(const ReportedAcceptance& all, double accepted);
+  bool refuse_counters(const Counters& counters, const ReportedAcceptance& all, double accepted);
 
   ReaderOptions options_;
   LogContents contents_;
