@@ -62,6 +62,7 @@ LEAST_SHAPES, FEW_SPREAD = 8, 0.1
 # Limits of a custom table: a fit takes 3.5 kB per row. A shape has only a few numbers.
 MOST_ROWS_OF_A_TABLE, LONGEST_SHAPE = 200_000, 64
 SAMPLE = 700         # most rows that the parameters of a formula are fitted to
+MOST_SPREAD = 10.0   # that specsim reads (sim/hardware/gpu/kernels.cpp)
 
 
 class BadTable(Exception):
@@ -469,6 +470,8 @@ def put(path, text):
 def write(path, gpu, fits, source=SHIPPED, beside=None):
     pieces = others(beside, fits) if beside else []
     for (kind, engine, dtype, kernel), f, rows in fits:
+        if not f["spread"] <= MOST_SPREAD:
+            raise BadTable(f"{gpu}, {kind}{f' of {kernel}' if kernel else ''}", f"the times differ from every formula by a factor of e^{f['spread']:.3g}", f"at most e^{MOST_SPREAD:g}: check the column us")
         e = 100 * f["held_out"]
         middle, high = np.expm1(f["spread"] * np.array([67.45, 164.5]) / 100) * 100 if f["few"] else np.percentile(e, [50, 90])
         remark = "  # of the spread: too few shapes to hold any out" if f["few"] else ""

@@ -9,8 +9,9 @@ noise, and of the means in MEANS, with a weak prior of their own (empirical Baye
 server's runs count together as at most `--weight` runs, so that a long sweep of one server does not outweigh ten others. SPECSIM names the program.
 
 prior.csv has each parameter: the program's value, and the estimates with all servers and without each machine. left_out.csv predicts each
-server, given the runs that tune.py gave (cells.csv in --out), with the parameters that were found without its machine; left_out_table.csv and
-left_out.md have the errors of these cells in the form of tune.py's tables. prior_inside.csv compares them with the program's parameters.
+server, given the runs that tune.py gave (cells.csv in --out), with the program's widths and the means that were found without its machine;
+left_out_table.csv and left_out.md have the errors of these cells in the form of tune.py's tables. prior_inside.csv compares them with the widths
+that were found without its machine.
 Predictions are linear in the factors here.
 """
 import argparse
@@ -42,7 +43,7 @@ MEANS = ["prefill", "row", "request", "routing"]
 # the error of tokens per round where no run recorded it.
 OTHERS = {"ttft_discrepancy": 0.15, "tpot_discrepancy": 0.022, "throughput_discrepancy": 0.027, "ttft_discrepancy_of_mixtures": 0.4,
           "tpot_discrepancy_of_mixtures": 0.05, "throughput_discrepancy_of_mixtures": 0.05, "ttft_noise": 0.04, "tpot_noise": 0.018,
-          "throughput_noise": 0.03, "length_scale": 1.2, "modes_apart": 1.2, "no_acceptance": 0.2}
+          "throughput_noise": 0.02, "length_scale": 1.2, "modes_apart": 1.2, "no_acceptance": 0.2}
 NAMES = ["ttft", "tpot", "throughput"]  # of the metrics
 MEAN_WIDTH = 0.5  # standard deviation of a mean around the assumed one, relative to the factor's width
 DEGREES = 4.0  # of the noise of a run
@@ -204,13 +205,13 @@ def predicted_cells(servers, values_of, runs):
                     yield {**cell, **{f"measured_{metric}": math.nan for metric in tune.METRICS if math.isnan(cell[metric])}}
 
 
-def inside_table(program, left_out):
-    """Errors and shares inside, of the program's parameters and of those found without the machine."""
-    for row, other in zip(program, left_out):
+def inside_table(program, found):
+    """Errors and shares inside for machines that were left out, with the program's widths and with those found without the machine."""
+    for row, other in zip(program, found):
         if row["group"] in {"all", "dense", "experts", "quantised", "fp8 cache"}:
             yield {"class": row["group"], "given": row["given"], "cells": row["cells"],
                    **{f"{metric}_{part}{of}": one[f"{metric}_{part}"] for metric in tune.METRICS for part in ("median", "p90", "inside")
-                      for of, one in (("", row), ("_left_out", other))}}
+                      for of, one in (("", row), ("_found", other))}}
 
 
 def slopes_of(server, cache):
@@ -254,12 +255,16 @@ def main():
                                              **{f"without {machine.split(' (')[0]}": f"{one[name]:.4g}" for machine, one in without.items()}}
                                             for name, value in program.items()])
     runs = runs_given(arguments.out / "cells.csv")
-    cells = list(predicted_cells(servers, lambda machine: without[machine], runs))
+    # The program's widths are assumed; its means were found over all machines. A new machine gets these widths and other machines' means.
+    means = {f"{name}, mean" for name in MEANS}
+    left_out = {machine: {**program, **{name: value for name, value in found.items() if name in means}} for machine, found in without.items()}
+    cells = list(predicted_cells(servers, lambda machine: left_out[machine], runs))
     table = tune.errors_table(cells)
+    of_found = tune.errors_table(list(predicted_cells(servers, lambda machine: without[machine], runs)))
     write_rows(arguments.out / "left_out.csv", [tune.rounded({key: value for key, value in cell.items() if key != "load"}) for cell in cells])
     write_rows(arguments.out / "left_out_table.csv", table)
     (arguments.out / "left_out.md").write_text(tune.summary_table(table))
-    write_rows(arguments.out / "prior_inside.csv", list(inside_table(tune.errors_table(list(predicted_cells(servers, lambda _: program, runs))), table)))
+    write_rows(arguments.out / "prior_inside.csv", list(inside_table(table, of_found)))
     (arguments.out / "prior.yaml").write_text(
         f"command: scripts/results/tune_prior.py --servers DIR --numbers SERVING_NUMBERS.yaml\nversion: {json.dumps(version_of(tune.SPECSIM))}\n"
         f"servers: {len(servers)}\nruns: {sum(len(set(one.run)) for one in servers)}\n")

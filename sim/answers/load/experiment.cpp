@@ -160,11 +160,12 @@ arrivals::RequestTrace make_requests(const ServeExperiment& experiment, const st
       if (one.where.file.empty()) one.where.file = experiment.file;
     throw BadInput(list);
   }
+  if (const auto* const drawn = std::get_if<DrawnLengths>(&experiment.lengths)) {
+    const rng::Key key = key_of(experiment, "lengths");
+    for (std::size_t i = 0; i < workload.requests.size() && !workload.stopped(); ++i)
+      draw_lengths(*drawn, key, i, workload.requests[i]);
+  }
   workload.stop = nullptr;
-  const auto* const drawn = std::get_if<DrawnLengths>(&experiment.lengths);
-  if (drawn == nullptr) return workload;
-  const rng::Key key = key_of(experiment, "lengths");
-  for (std::size_t i = 0; i < workload.requests.size(); ++i) draw_lengths(*drawn, key, i, workload.requests[i]);
   return workload;
 }
 

@@ -127,7 +127,8 @@ RunSpread spread_of_runs(const ServeExperiment& experiment, const ServeOptions& 
   add(speculative, plain);
   for (int run = 1; run < kRunsOfSpread; ++run) {
     const ServeExperiment one = replicated(experiment, static_cast<std::size_t>(run));
-    const arrivals::RequestTrace workload = make_requests(one);
+    const arrivals::RequestTrace workload = make_requests(one, options.stop);
+    if (options.stop != nullptr && *options.stop) return {};
     const ServeResult own = serve(one, workload, options);
     if (own.result.interrupted) return {};
     std::optional<ServeResult> other;

@@ -12,7 +12,7 @@ namespace {
 
 // [Metric]: standard deviations of the logarithm of the difference between repetitions of one run. Assumed, close to the results
 // of scripts/results/tune_prior.py over the servers of results/tune.
-constexpr std::array<double, kMetrics> kNoise = {0.04, 0.018, 0.03};
+constexpr std::array<double, kMetrics> kNoise = {0.04, 0.018, 0.02};
 constexpr double kTpotAndThroughput = -0.9;  // correlation of the two discrepancies
 constexpr double kSameLengths = 0.9;         // correlation of the acceptance errors of two runs
 constexpr double kOtherLengths = 0.5;

@@ -91,6 +91,21 @@ std::string printable(std::string_view text) {
   return shown;
 }
 
+std::string valid_text(std::string_view text) {
+  std::string valid;
+  valid.reserve(text.size());
+  while (!text.empty()) {
+    const CodePoint c = first_code_point(text);
+    const std::size_t length = c.length > 0 ? c.length : 1;
+    if (c.length == 0 || c.value == 0xFFFE || c.value == 0xFFFF)
+      valid += "\xef\xbf\xbd";
+    else
+      valid += text.substr(0, length);
+    text.remove_prefix(length);
+  }
+  return valid;
+}
+
 std::string printable_json(std::string_view json) {
   std::string shown;
   shown.reserve(json.size());

@@ -19,6 +19,8 @@ namespace specsim {
 // characters except line ends and tabs, the second set of controls (U+0080 to U+009F), marks that change the direction of text,
 // and bytes that are not UTF-8.
 std::string printable(std::string_view text);
+// The text with U+FFFD for what neither YAML nor XML may contain: bytes that are not UTF-8, U+FFFE and U+FFFF.
+std::string valid_text(std::string_view text);
 // As above for JSON, where only texts may contain such characters: written as "\uNNNN", so that it stays JSON.
 std::string printable_json(std::string_view json);
 

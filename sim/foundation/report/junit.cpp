@@ -13,12 +13,7 @@ namespace {
 
 std::string xml_text(const std::string& text) {
   std::string escaped;
-  std::string valid = printable(text);  // bytes that are not UTF-8 are escaped
-  // XML 1.0 allows neither U+FFFE nor U+FFFF; both are replaced by U+FFFD.
-  for (const char* const wrong : {"\xef\xbf\xbe", "\xef\xbf\xbf"})
-    for (std::size_t at = valid.find(wrong); at != std::string::npos; at = valid.find(wrong, at))
-      valid.replace(at, 3, "\xef\xbf\xbd");
-  for (const char c : valid) {
+  for (const char c : valid_text(printable(text))) {  // bytes that are not UTF-8 are escaped
     if (c == '&')
       escaped += "&amp;";
     else if (c == '<')

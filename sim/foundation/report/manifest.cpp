@@ -1,6 +1,7 @@
 #include "sim/foundation/report/manifest.h"
 
 #include "sim/foundation/base/error.h"
+#include "sim/foundation/base/output.h"
 #include "sim/foundation/base/whole_file.h"
 #include "sim/foundation/config/value.h"
 #include "specsim_version.h"
@@ -22,7 +23,7 @@ constexpr const char* kSeal = "checksum: ";  // begins the last line
 std::string quoted(const std::string& text) {
   config::Value value;
   value.kind = config::Kind::scalar;
-  value.text = text;
+  value.text = valid_text(text);  // a file's name may be no UTF-8
   value.quoted = true;
   return config::to_flow_text(value);
 }

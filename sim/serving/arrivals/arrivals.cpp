@@ -29,10 +29,11 @@ double gamma_gap(std::uint64_t request, double rate, double shape, rng::Key key)
                       : boost::random::gamma_distribution<double>(shape, 1.0 / (shape * rate))(random_bits);
 }
 
-std::vector<double> gamma_gaps(std::size_t requests, double rate, double shape, bool rescaled, rng::Key key) {
+std::vector<double> gamma_gaps(std::size_t requests, double rate, double shape, bool rescaled, rng::Key key,
+                               const RequestTrace& workload) {
   std::vector<double> gaps(requests);
   double sum = 0.0;
-  for (std::size_t i = 0; i < requests; ++i) {
+  for (std::size_t i = 0; i < requests && !workload.stopped(); ++i) {
     gaps[i] = gamma_gap(i, rate, shape, key);
     sum += gaps[i];
   }

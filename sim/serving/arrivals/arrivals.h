@@ -66,7 +66,9 @@ DueTimes sum_gaps(std::function<double(std::uint64_t request)> gap);
 // A gap of gamma_gaps() that is not rescaled.
 double gamma_gap(std::uint64_t request, double rate, double shape, rng::Key key);
 // Gaps of mean 1 / rate: gamma with this shape (1: exponential, a Poisson process), each request's from its own random numbers.
-// `rescaled`: scaled such that the last request is due at requests / rate, as `vllm bench serve` does it.
-std::vector<double> gamma_gaps(std::size_t requests, double rate, double shape, bool rescaled, rng::Key key);
+// `rescaled`: scaled such that the last request is due at requests / rate, as `vllm bench serve` does it. `workload`: whose
+// requests they are; from when it is stopped on, gaps are 0.
+std::vector<double> gamma_gaps(std::size_t requests, double rate, double shape, bool rescaled, rng::Key key,
+                               const RequestTrace& workload);
 
 }  // namespace specsim::arrivals

@@ -19,7 +19,7 @@ class Closed final : public ArrivalProcess {
   [[nodiscard]] std::size_t requests() const override { return params_.requests; }
   void fill(RequestTrace& workload, rng::Key key) const override {
     if (params_.rate > 0.0)
-      fill_from_gaps(workload, gamma_gaps(params_.requests, params_.rate, params_.burstiness, true, key));
+      fill_from_gaps(workload, gamma_gaps(params_.requests, params_.rate, params_.burstiness, true, key, workload));
     else
       workload.requests.resize(params_.requests);
     workload.concurrency = params_.concurrency;

@@ -17,9 +17,9 @@ class Renewal final : public ArrivalProcess {
   explicit Renewal(const Params& params) : params_(params) {}
   [[nodiscard]] std::size_t requests() const override { return params_.requests; }
   void fill(RequestTrace& workload, rng::Key key) const override {
-    fill_from_gaps(workload, params_.equal
-                                 ? std::vector<double>(params_.requests, 1.0 / params_.rate)
-                                 : gamma_gaps(params_.requests, params_.rate, params_.burstiness, params_.rescaled, key));
+    fill_from_gaps(workload, params_.equal ? std::vector<double>(params_.requests, 1.0 / params_.rate)
+                                           : gamma_gaps(params_.requests, params_.rate, params_.burstiness, params_.rescaled, key,
+                                                        workload));
   }
   [[nodiscard]] DueTimes due_times(rng::Key key) const override {
     if (params_.rescaled) return {};

@@ -43,7 +43,7 @@ class Recorded final : public ArrivalProcess {
     workload = workload_;
     if (!timed_ && rate_ > 0.0) {
       RequestTrace times;
-      fill_from_gaps(times, gamma_gaps(workload.requests.size(), rate_, 1.0, false, key));
+      fill_from_gaps(times, gamma_gaps(workload.requests.size(), rate_, 1.0, false, key, workload));
       for (std::size_t i = 0; i < workload.requests.size(); ++i) workload.requests[i].due = times.requests[i].due;
     }
     if (scale_ == 1.0) return;
