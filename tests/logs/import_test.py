@@ -482,7 +482,7 @@ def impossible():
     # Without a counter of accepted tokens nothing is known. Mutant: none were accepted, mean length 1.
     for what, text, of in (("vLLM", vllm_text, "vllm:spec_decode_"), ("TensorRT-LLM", trtllm, "trtllm_spec_decode_")):
         without = "".join(text_line for text_line in text.splitlines(keepends=True) if f"{of}num_accepted" not in text_line)
-        refused_or_told(f"{what} without accepted tokens", without, "drafts without a counter of accepted tokens, allowed: num_accepted_tokens beside it", 2)
+        refused_or_told(f"{what} without accepted tokens", without, "drafts without a counter of accepted tokens, allowed: num_accepted_tokens next to it", 2)
     # The positions alone are enough.
     whole = imported("", text=vllm_text)
     totals_gone = "".join(text_line for text_line in vllm_text.splitlines(keepends=True) if "num_accepted_tokens_total" not in text_line)

@@ -235,7 +235,7 @@ void LogReader::finish_counters() {
 bool LogReader::refuse_counters(const Counters& counters, const ReportedAcceptance& all, double accepted) {
   std::string why;
   if (std::max(all.rounds, all.drafted) > 0.0 && !counters.grown.contains(kAccepted) && counters.accepted_at.empty())
-    why = fmt::format("drafts without a counter of accepted tokens, allowed: {} beside it", kAccepted);
+    why = fmt::format("drafts without a counter of accepted tokens, allowed: {} next to it", kAccepted);
   if (all.drafted > 0.0 && accepted > all.drafted) why = fmt::format("{} accepted of {} drafted tokens", accepted, all.drafted);
   for (std::size_t i = 0; i < all.accepted_at.size() && why.empty(); ++i)
     if (all.accepted_at[i] > all.rounds)
